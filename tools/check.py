@@ -1,0 +1,439 @@
+# SPDX-FileCopyrightText: The BatchWeave authors
+# SPDX-License-Identifier: Apache-2.0
+"""The sections of tools/check: one table at the end of this file, the ways to run one before it.
+
+A section fails when anything in it fails, when it runs no test, when it lacks what it should run,
+or when it takes longer than its budget. Every test program must print how many tests it ran:
+cmocka's summary, unittest's, or a line `N passed, N failed`. A program that ends without one
+counts as one failure, whatever its exit code: a crash must never look like silence.
+"""
+
+import argparse
+import dataclasses
+import datetime
+import json
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import sys
+import time
+from typing import Callable, List
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+BUILD = ROOT / "build"
+JOBS = str(os.cpu_count() or 2)
+C_FOLDERS = ["include", "src", "cli", "tests", "bench"]
+
+# Suites that the complete build must have; one that runs no test fails.
+UNIT_SUITES = ["base", "codec", "input", "store", "protocol", "client", "api"]
+SUITES = UNIT_SUITES + ["contract", "golden", "cli"]
+COVERED_LAYERS = ["codec", "protocol"]
+COVERAGE_PERCENT_MIN = 90
+
+
+@dataclasses.dataclass
+class Count:
+    passed: int = 0
+    failed: int = 0
+
+    def add(self, other):
+        self.passed += other.passed
+        self.failed += other.failed
+
+
+class OverBudget(Exception):
+    pass
+
+
+class Run:
+    """One section being run: its clock, its count, and the ways to run things under both."""
+
+    def __init__(self, name, minutes):
+        self.name = name
+        self.deadline = time.monotonic() + 60 * minutes
+        self.count = Count()
+
+    def fail(self, message):
+        self.count.failed += 1
+        print(f"    FAILED: {message}", flush=True)
+
+    def command(self, words, environment=None):
+        """Runs a command in the root of the tree; returns (exit code, what it printed)."""
+        process = subprocess.Popen(
+            words, cwd=ROOT, env={**os.environ, **(environment or {})}, stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
+            start_new_session=True)
+        try:
+            output, _ = process.communicate(timeout=max(1.0, self.deadline - time.monotonic()))
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            output, _ = process.communicate()
+            print(tail(output))
+            raise OverBudget(" ".join(words)) from None
+        except BaseException:
+            os.killpg(process.pid, signal.SIGKILL)
+            raise
+        return process.returncode, output
+
+    def step(self, words, environment=None):
+        """A command that only has to succeed (a build, a linter): no count of its own."""
+        code, output = self.command(words, environment)
+        if code != 0:
+            self.fail(f"{' '.join(words)}: exit {code}\n{tail(output)}")
+        return code == 0
+
+    def tests(self, words, show=0):
+        """A command that counts its own tests; the last `show` lines of its output are printed."""
+        if not self.present(words):
+            return
+        code, output = self.command(words)
+        count, complaint = counted(output, code)
+        self.count.add(count)
+        if complaint:
+            print(f"    FAILED: {' '.join(words)}: {complaint}\n{tail(output)}", flush=True)
+        elif show:
+            print(tail(output, show), flush=True)
+
+    def present(self, words):
+        """A program of ours that is missing is a failure, not a section with nothing to do."""
+        for word in words:
+            if re.match(r"(tests|tools)/", word) and not (ROOT / word).exists():
+                self.fail(f"{word} does not exist")
+                return False
+        return True
+
+
+def tail(output, lines=40):
+    return "\n".join("        " + line for line in output.rstrip().splitlines()[-lines:])
+
+
+def counted(output, code):
+    """Returns the tests that a program says it ran, and what is wrong (None if nothing)."""
+    passed = failed = skipped = 0
+    summaries = 0
+    for line in output.splitlines():
+        line = line.strip()
+        match = (re.match(r"\[\s*(PASSED|FAILED|SKIPPED)\s*\] (\d+) test\(s\)", line))
+        if match:
+            summaries += 1
+            number = int(match.group(2))
+            passed += number if match.group(1) == "PASSED" else 0
+            failed += number if match.group(1) == "FAILED" else 0
+            skipped += number if match.group(1) == "SKIPPED" else 0
+            continue
+        match = re.fullmatch(r"(\d+) passed, (\d+) failed", line)
+        if match:
+            summaries += 1
+            passed += int(match.group(1))
+            failed += int(match.group(2))
+            continue
+        match = re.fullmatch(r"Ran (\d+) tests? in .*", line)
+        if match:
+            summaries += 1
+            passed += int(match.group(1))
+            continue
+        match = re.fullmatch(r"(?:FAILED|OK) \((.*)\)", line)
+        if match:
+            numbers = {key: int(value) for key, value in re.findall(r"(\w+)=(\d+)", match.group(1))}
+            bad = numbers.get("failures", 0) + numbers.get("errors", 0)
+            failed += bad
+            skipped += numbers.get("skipped", 0)
+            passed -= min(passed, bad + numbers.get("skipped", 0))
+    complaint = None
+    if failed:
+        complaint = f"{failed} failed"
+    elif code != 0:
+        complaint = f"exit {code}" + ("" if summaries else " without a summary")
+    elif not summaries:
+        complaint = "no summary of its tests"
+    elif skipped:
+        complaint = f"{skipped} skipped"
+    elif passed == 0:
+        complaint = "ran no test"
+    return Count(passed, failed or (1 if complaint else 0)), complaint
+
+
+# ---- kinds of sections -------------------------------------------------------------------------
+
+def configure(run, name, compiler, options):
+    """A build folder under build/, kept from run to run, made anew when its options changed."""
+    folder = BUILD / name
+    wanted = json.dumps([compiler, options])
+    note = folder / "check-options.json"
+    environment = {"CC": compiler}
+    if not (note.is_file() and note.read_text(encoding="utf-8") == wanted):
+        wipe = ["--wipe"] if (folder / "meson-private").is_dir() else []
+        if not run.step(["meson", "setup", *wipe, *options, str(folder), "."], environment):
+            return None
+        note.write_text(wanted, encoding="utf-8")
+    return str(folder) if run.step(["ninja", "-C", str(folder), "-j", JOBS]) else None
+
+
+def run_suite(run, folder, suite):
+    """Runs one suite of a build folder and counts the tests inside its programs."""
+    log = pathlib.Path(folder) / "meson-logs" / "testlog.json"
+    log.unlink(missing_ok=True)
+    code, output = run.command(
+        ["meson", "test", "-C", folder, "--no-rebuild", "--num-processes", JOBS, "--suite", suite],
+        {"ASAN_OPTIONS": "handle_segv=2"})  # else cmocka's handler hides the report
+    total = Count()
+    programs = log.read_text(encoding="utf-8").splitlines() if log.is_file() else []
+    for program in map(json.loads, programs):
+        printed = program.get("stdout", "") + "\n" + program.get("stderr", "")
+        count, complaint = counted(printed, program["returncode"])
+        if complaint is None and program["result"] != "OK":
+            complaint = program["result"]
+            count.failed += 1
+        if complaint:
+            print(f"    FAILED: {suite}/{program['name']}: {complaint}\n{tail(printed)}", flush=True)
+        total.add(count)
+    run.count.add(total)
+    if not programs:
+        run.fail(f"suite {suite} ran no test\n{tail(output, 5)}")
+    elif code != 0 and total.failed == 0:
+        run.fail(f"suite {suite}: meson test exit {code}\n{tail(output)}")
+    return total
+
+
+def suites_of_build(compiler, options, suites):
+    """A section that builds a folder and runs suites in it."""
+    def section(run):
+        folder = configure(run, run.name, compiler, options)
+        if folder:
+            counts = [(suite, run_suite(run, folder, suite)) for suite in suites]
+            print("    " + ", ".join(f"{suite} {count.passed}" for suite, count in counts))
+    return section
+
+
+def programs(*commands, show=0, build=False):
+    """A section of programs that count their own tests; `build`: they use the release build."""
+    def section(run):
+        if build and not run.step(["sh", "tools/build"]):
+            return
+        for words in commands:
+            run.tests(list(words), show)
+    return section
+
+
+def one_each(run, files, command, show=40):
+    """Runs `command file` for each file; one test each."""
+    for file in files:
+        code, output = run.command([*command, str(file.relative_to(ROOT))])
+        if code == 0:
+            run.count.passed += 1
+        else:
+            run.fail(f"{file.relative_to(ROOT)}\n{tail(output, show)}")
+
+
+def c_files(*suffixes):
+    return sorted(path for folder in C_FOLDERS for path in (ROOT / folder).rglob("*")
+                  if path.suffix in suffixes)
+
+
+def format_section(run):
+    one_each(run, c_files(".c", ".h"), ["clang-format", "--dry-run", "-Werror"], show=3)
+
+
+def clang_tidy_section(run):
+    folder = configure(run, "clang", "clang", CLANG)
+    if folder:
+        product = [path for path in c_files(".c") if path.relative_to(ROOT).parts[0] in ("src", "cli")]
+        one_each(run, product, ["clang-tidy", "--quiet", "-p", folder])
+
+
+def cppcheck_section(run):
+    folder = configure(run, "gcc", "gcc", GCC)
+    if folder and run.step(["cppcheck", f"--project={folder}/compile_commands.json",
+                            "--enable=warning,portability,performance", "--error-exitcode=2",
+                            "--inline-suppr", "--suppress=*:tests/*", "-q", "-j", JOBS]):
+        run.count.passed += 1
+
+
+def demo_section(run):
+    """The demo counts nothing; it has one verdict."""
+    verdict = BUILD / "demo.json"
+    verdict.unlink(missing_ok=True)
+    code, output = run.command(["sh", "tools/demo", "--json", str(verdict)])
+    print(tail(output, 3), flush=True)
+    said = json.loads(verdict.read_text(encoding="utf-8")).get("verdict") if verdict.is_file() else None
+    if code == 0 and said == "ok":
+        run.count.passed += 1
+    else:
+        run.fail(f"exit {code}, verdict {said}\n{tail(output)}")
+
+
+def coverage_section(run):
+    folder = configure(run, "coverage", "gcc", COVERAGE)
+    if not folder:
+        return
+    for old in pathlib.Path(folder).rglob("*.gcda"):
+        old.unlink()
+    for suite in COVERED_LAYERS + ["golden"]:
+        run_suite(run, folder, suite)
+    for layer in COVERED_LAYERS:
+        code, output = run.command(["gcovr", "--root", ".", "--filter", f"src/{layer}/",
+                                    "--json-summary", "-", folder])
+        if code != 0:
+            run.fail(f"gcovr: exit {code}\n{tail(output)}")
+            continue
+        summary = json.loads(output[output.index("{"):])
+        percent, lines = summary["line_percent"], summary["line_total"]
+        print(f"    {layer}: {percent:.1f} % of {lines} lines, {summary['branch_percent']:.1f} % of "
+              f"{summary['branch_total']} branches", flush=True)
+        if lines == 0 or percent < COVERAGE_PERCENT_MIN:
+            for file in summary["files"]:
+                print(f"        {file['filename']}: {file['line_percent']:.1f} %")
+            run.fail(f"{layer}: line coverage below {COVERAGE_PERCENT_MIN} %")
+        else:
+            run.count.passed += 1
+
+
+# ---- the table ---------------------------------------------------------------------------------
+
+GCC = ["-Dwerror=true"]
+CLANG = ["-Dwerror=true", "-Db_lundef=false"]
+ASAN = ["-Db_sanitize=address,undefined", "-Dbench=false"]
+TSAN = ["-Db_sanitize=thread", "-Db_lundef=false", "-Dbench=false"]
+COVERAGE = ["-Db_coverage=true", "-Doptimization=0", "-Dbench=false"]
+
+CRASH = ["python3", "tests/crash/run.py"]
+
+
+def self_test():
+    """What each output of a test program must count as: (output, exit code) -> passed, failed."""
+    cases = [
+        ("[  PASSED  ] 3 test(s).", 0, 3, 0),
+        ("[  PASSED  ] 2 test(s).\n[  FAILED  ] 1 test(s), listed below:\n[  FAILED  ] name", 1, 2, 1),
+        ("[  PASSED  ] 3 test(s).\nSUMMARY: AddressSanitizer: leak", 1, 3, 1),
+        ("[ RUN      ] name", 139, 0, 1),
+        ("", 0, 0, 1),
+        ("[  PASSED  ] 0 test(s).", 0, 0, 1),
+        ("[  PASSED  ] 2 test(s).\n[  SKIPPED ] 1 test(s), listed below:", 0, 2, 1),
+        ("4 passed, 0 failed", 0, 4, 0),
+        ("4 passed, 2 failed", 1, 4, 2),
+        ("4 passed, 2 failed", 0, 4, 2),
+        ("Ran 5 tests in 0.1s\n\nOK", 0, 5, 0),
+        ("Ran 5 tests in 0.1s\n\nFAILED (failures=1, errors=1)", 1, 3, 2),
+        ("Ran 5 tests in 0.1s\n\nOK (skipped=1)", 0, 4, 1),
+    ]
+    wrong = 0
+    for output, code, passed, failed in cases:
+        count, _ = counted(output, code)
+        if (count.passed, count.failed) != (passed, failed):
+            wrong += 1
+            print(f"self-test: {output!r}, exit {code}: counted {count}")
+    print(f"{len(cases) - wrong} passed, {wrong} failed")
+    return 1 if wrong else 0
+
+
+@dataclasses.dataclass
+class Section:
+    name: str
+    what: str
+    minutes: float       # first tier; 0: second tier only
+    minutes_full: float
+    run: Callable
+    run_full: Callable = None
+
+
+SECTIONS: List[Section] = [
+    Section("tidy", "layers, licence lines, banned words and functions, sizes", 1, 1,
+            programs(["python3", "tools/check.py", "--self-test"],
+                     ["tools/layers", "--self-test"], ["tools/layers"],
+                     ["tools/tidy", "--self-test"], ["tools/tidy"])),
+    Section("format", "clang-format of every C file", 1, 1, format_section),
+    Section("gcc", "gcc, warnings are errors, every suite", 6, 10,
+            suites_of_build("gcc", GCC, SUITES + ["abi"])),
+    Section("clang", "clang, warnings are errors, unit suites", 4, 8,
+            suites_of_build("clang", CLANG, UNIT_SUITES)),
+    Section("asan", "address and undefined-behaviour sanitizers, every suite", 6, 15,
+            suites_of_build("gcc", ASAN, SUITES)),
+    Section("tsan", "thread sanitizer: store, client, api", 4, 15,
+            suites_of_build("clang", TSAN, ["store", "client", "api"])),
+    Section("coverage", f"codec and protocol: at least {COVERAGE_PERCENT_MIN} % of lines", 3, 5,
+            coverage_section),
+    Section("crash", "kill -9 and SIGSTOP of real processes at named points", 12, 120,
+            programs([*CRASH, "--kills", "40", "--stops", "10"], show=30, build=True),
+            programs([*CRASH, "--kills", "400", "--stops", "100"], show=30, build=True)),
+    Section("demo", "sh tools/demo, to its verdict", 4, 4, demo_section),
+    Section("clang-tidy", "clang-tidy of src and cli", 0, 20, clang_tidy_section),
+    Section("cppcheck", "cppcheck of everything", 0, 10, cppcheck_section),
+]
+
+
+def run_section(section, full):
+    minutes = section.minutes_full if full else section.minutes
+    print(f"== {section.name}: {section.what}", flush=True)
+    run = Run(section.name, minutes)
+    started = time.monotonic()
+    try:
+        (full and section.run_full or section.run)(run)
+    except OverBudget as error:
+        run.fail(f"killed at its budget of {minutes:g} min: {error}")
+    except Exception as error:  # a defect of this program must not end the gate without a verdict
+        run.fail(f"{type(error).__name__}: {error}")
+    spent = (time.monotonic() - started) / 60
+    if run.count.passed + run.count.failed == 0:
+        run.fail("ran no test")
+    if spent > minutes:
+        run.fail(f"took {spent:.1f} min of a budget of {minutes:g}")
+    print(f"   {section.name}: {spent:.1f} min of {minutes:g}, {run.count.passed} passed, "
+          f"{run.count.failed} failed", flush=True)
+    return run.count, spent
+
+
+def write_proof(rows):
+    """The summary of a complete second tier, for docs/proof.md."""
+    commit = subprocess.run(["git", "rev-parse", "--short=12", "HEAD"], cwd=ROOT, text=True,
+                            stdout=subprocess.PIPE, check=False).stdout.strip()
+    lines = ["# Proof: the last complete run of `tools/check --full`", "",
+             f"Commit {commit or 'unknown'}, {datetime.date.today().isoformat()}. "
+             "Written by the command itself.", "",
+             "| section | what | minutes | passed | failed |", "|---|---|---|---|---|"]
+    for section, count, spent in rows:
+        lines.append(f"| {section.name} | {section.what} | {spent:.1f} | {count.passed} "
+                     f"| {count.failed} |")
+    (ROOT / "docs" / "proof.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="tools/check", description="The gate of the project.")
+    group = parser.add_mutually_exclusive_group()
+    group.add_argument("--full", nargs="?", const="", metavar="SECTION", help="the second tier")
+    group.add_argument("--only", metavar="SECTION", help="one section of the first tier")
+    group.add_argument("--list", action="store_true", help="the sections and their minutes")
+    group.add_argument("--self-test", action="store_true", help="prove the counting of tests")
+    arguments = parser.parse_args()
+    if arguments.self_test:
+        return self_test()
+    if arguments.list:
+        for section in SECTIONS:
+            print(f"{section.name:12} {section.minutes:4g} {section.minutes_full:4g}  {section.what}")
+        return 0
+    full = arguments.full is not None
+    chosen = arguments.full or arguments.only
+    if chosen:
+        sections = [section for section in SECTIONS if section.name == chosen]
+        if not sections:
+            parser.error(f"no section {chosen}; --list shows them")
+    else:
+        sections = [section for section in SECTIONS if full or section.minutes > 0]
+    total = Count()
+    rows = []
+    for section in sections:
+        count, spent = run_section(section, full or section.minutes == 0)
+        total.add(count)
+        rows.append((section, count, spent))
+    print("\nsection        min  passed failed")
+    for section, count, spent in rows:
+        print(f"{section.name:12} {spent:5.1f} {count.passed:7} {count.failed:6}")
+    if full and not chosen:
+        write_proof(rows)
+    print(f"{total.passed} passed, {total.failed} failed", flush=True)
+    return 1 if total.failed or not total.passed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
