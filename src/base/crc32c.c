@@ -1,0 +1,136 @@
+// SPDX-FileCopyrightText: The BatchWeave authors
+// SPDX-License-Identifier: Apache-2.0
+#include "base/crc32c.h"
+
+#include <pthread.h>
+#include <string.h>
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#elif defined(__ARM_FEATURE_CRC32)
+#include <arm_acle.h>
+#endif
+
+#define POLYNOMIAL 0x82f63b78u /* 0x1edc6f41 with its bits reversed */
+
+/* Slicing by 8: table[k][b] is the CRC of byte b followed by k zero bytes. */
+static uint32_t table[8][256];
+
+static void make_table(void)
+{
+    for (uint32_t b = 0; b < 256; b++) {
+        uint32_t crc = b;
+        for (int bit = 0; bit < 8; bit++)
+            crc = (crc >> 1) ^ ((crc & 1) != 0 ? POLYNOMIAL : 0);
+        table[0][b] = crc;
+    }
+    for (uint32_t b = 0; b < 256; b++) {
+        for (int k = 1; k < 8; k++)
+            table[k][b] = (table[k - 1][b] >> 8) ^ table[0][table[k - 1][b] & 0xff];
+    }
+}
+
+uint32_t crc32c_portable(uint32_t previous, const void *bytes, size_t size)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    (void)pthread_once(&once, make_table);
+    const uint8_t *at = bytes;
+    uint32_t crc = ~previous;
+    for (; size >= 8; size -= 8, at += 8) {
+        const uint32_t low = crc ^ ((uint32_t)at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 |
+                                    (uint32_t)at[3] << 24);
+        crc = table[7][low & 0xff] ^ table[6][low >> 8 & 0xff] ^ table[5][low >> 16 & 0xff] ^
+              table[4][low >> 24] ^ table[3][at[4]] ^ table[2][at[5]] ^ table[1][at[6]] ^
+              table[0][at[7]];
+    }
+    for (; size > 0; size--, at++)
+        crc = (crc >> 8) ^ table[0][(crc ^ *at) & 0xff];
+    return ~crc;
+}
+
+#if defined(__x86_64__)
+
+/*
+ * The instruction takes 3 cycles but starts one each cycle, so three streams of `lane` bytes run side by
+ * side. They are joined by moving the first two over the bytes behind them, which is a multiplication by a
+ * power of x: carry-less multiply by x^(bits - 33) mod P (33: the 32 that crc32q adds, and one because a
+ * product of reversed numbers comes out shifted by one), then crc32q reduces the product.
+ */
+typedef struct lane_constants {
+    size_t lane;
+    int64_t over_two; /* x^(8 · 2 · lane − 33) mod P, bits reversed */
+    int64_t over_one; /* x^(8 · lane − 33) mod P, bits reversed */
+} lane_constants;
+
+static const lane_constants long_lanes = {1024, 0xa51b6135, 0x170076fa};
+static const lane_constants short_lanes = {128, 0xb9e02b86, 0x0d3b6092};
+
+static uint64_t load_u64(const uint8_t *at)
+{
+    uint64_t value;
+    memcpy(&value, at, sizeof value);
+    return value;
+}
+
+__attribute__((target("sse4.2,pclmul"))) static uint64_t
+crc_three_lanes(uint64_t crc, const uint8_t *at, const lane_constants *c)
+{
+    uint64_t first = crc, second = 0, third = 0;
+    for (size_t i = 0; i < c->lane; i += 8) {
+        first = _mm_crc32_u64(first, load_u64(at + i));
+        second = _mm_crc32_u64(second, load_u64(at + c->lane + i));
+        third = _mm_crc32_u64(third, load_u64(at + 2 * c->lane + i));
+    }
+    const __m128i moved = _mm_xor_si128(
+        _mm_clmulepi64_si128(_mm_cvtsi64_si128((int64_t)first), _mm_cvtsi64_si128(c->over_two), 0),
+        _mm_clmulepi64_si128(_mm_cvtsi64_si128((int64_t)second), _mm_cvtsi64_si128(c->over_one),
+                             0));
+    return _mm_crc32_u64(0, (uint64_t)_mm_cvtsi128_si64(moved)) ^ third;
+}
+
+__attribute__((target("sse4.2,pclmul"))) static uint32_t crc_x86(uint32_t previous,
+                                                                 const uint8_t *at, size_t size)
+{
+    uint64_t crc = ~previous;
+    for (; size >= 3 * long_lanes.lane; size -= 3 * long_lanes.lane, at += 3 * long_lanes.lane)
+        crc = crc_three_lanes(crc, at, &long_lanes);
+    for (; size >= 3 * short_lanes.lane; size -= 3 * short_lanes.lane, at += 3 * short_lanes.lane)
+        crc = crc_three_lanes(crc, at, &short_lanes);
+    for (; size >= 8; size -= 8, at += 8)
+        crc = _mm_crc32_u64(crc, load_u64(at));
+    for (; size > 0; size--, at++)
+        crc = _mm_crc32_u8((uint32_t)crc, *at);
+    return ~(uint32_t)crc;
+}
+
+uint32_t crc32c(uint32_t previous, const void *bytes, size_t size)
+{
+    if (__builtin_cpu_supports("sse4.2") && __builtin_cpu_supports("pclmul"))
+        return crc_x86(previous, bytes, size);
+    return crc32c_portable(previous, bytes, size);
+}
+
+#elif defined(__ARM_FEATURE_CRC32)
+
+uint32_t crc32c(uint32_t previous, const void *bytes, size_t size)
+{
+    const uint8_t *at = bytes;
+    uint32_t crc = ~previous;
+    for (; size >= 8; size -= 8, at += 8) {
+        uint64_t value;
+        memcpy(&value, at, sizeof value);
+        crc = __crc32cd(crc, value);
+    }
+    for (; size > 0; size--, at++)
+        crc = __crc32cb(crc, *at);
+    return ~crc;
+}
+
+#else
+
+uint32_t crc32c(uint32_t previous, const void *bytes, size_t size)
+{
+    return crc32c_portable(previous, bytes, size);
+}
+
+#endif
