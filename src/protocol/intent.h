@@ -1,0 +1,85 @@
+// SPDX-FileCopyrightText: The BatchWeave authors
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * intent: what a process wants the next manifest to say, as one pure function of a base (DESIGN 8).
+ *
+ * Applied again to whatever base the chain gives; each intent carries a key that makes applying it twice harmless. A refusal counts only on a proved base.
+ * New kinds (forget, group, pin, release, swept) add a case here and touch no machine.
+ */
+#ifndef PROTOCOL_INTENT_H
+#define PROTOCOL_INTENT_H
+
+#include "codec/fold.h" /* when a tail is folded and references merged: section 15 */
+#include "codec/manifest.h"
+
+typedef enum intent_kind { INTENT_OPEN, INTENT_PUBLISH, INTENT_SEAL, INTENT_KINDS } intent_kind;
+
+typedef struct intent {
+    intent_kind kind;
+    union {
+        /** Key ⟨id, token⟩: one token per call, kept over all its tries. */
+        struct {
+            view id;
+            token128 token;
+            bool reopen;
+            uint32_t epoch; /* 0 until the first proved base fixes it at seen + 1 */
+        } open;
+        /** Key ⟨token, seq⟩. With count 0 and finish: only finish. */
+        struct {
+            view id;
+            token128 token;
+            const descriptor *descriptors; /* contiguous seq; those already in are dropped */
+            const view *states;            /* the resume state behind each, inline … */
+            const state_ref *state_refs;   /* … or, where states[i].data is NULL, its object */
+            uint32_t count;
+            bool finish;
+            uint16_t slot_ms;
+        } publish;
+        struct {
+            bool force;
+        } seal;
+    };
+} intent;
+
+/** What one try brings along. */
+typedef struct intent_aid {
+    const genesis *genesis;
+    token128 nonce;
+    uint64_t clock_ms;
+    view committer;
+    bool turn_member;              /* set `turn` to the committer (cadence `turn`, later) */
+    const segment_ref *durable_fold;  /* this process's own put of this base's fold was answered OK; else NULL */
+    const segment_ref *durable_merge;
+    const page *page;              /* the base's page, when it was read */
+} intent_aid;
+
+typedef enum intent_verdict {
+    INTENT_CANDIDATE, /* `draft` is the next manifest */
+    INTENT_ALREADY,   /* the base says it already; `result` tells what */
+    INTENT_REFUSED,   /* status in `result` */
+    INTENT_NEED_PAGE, /* read the base's page first */
+    INTENT_NEED_FOLD, /* a publish that must fold or merge first */
+    INTENT_NEED_MERGE
+} intent_verdict;
+
+typedef struct intent_result {
+    bw_status status; /* refused: FENCED, FINISHED, SEALED, SEAL_REFUSED, INVALID, MANIFEST_FULL, BUG … */
+    uint64_t first_step;  /* publish: of the first descriptor that this candidate adds */
+    uint32_t published;   /* descriptors that this candidate adds (the rest goes next time) */
+    uint32_t already;     /* leading descriptors that the base has */
+    uint64_t offset, seq; /* open: where the id stands; refused: for the message */
+    uint32_t epoch;
+    bw_error error;
+} intent_result;
+
+/** Scratch memory that a draft's views point into; reused from try to try, so that steady state allocates nothing. */
+typedef struct intent_scratch intent_scratch;
+bw_status intent_scratch_new(intent_scratch **out);
+void intent_scratch_free(intent_scratch *scratch);
+
+/** `base` NULL is not allowed. The draft is valid until base, intent or scratch change. An open fixes its epoch in `i` on its first call. */
+intent_verdict intent_apply(intent *i, const manifest *base, const intent_aid *aid, intent_scratch *scratch, manifest *draft, intent_result *result);
+/** The one checked step from a base to any draft (next version, previous hash, trim = max(trim, W), all else copied); for version 1 base is NULL. */
+void manifest_succeed(const manifest *base, const genesis *g, const hash128 *genesis_hash, const intent_aid *aid, manifest *draft);
+
+#endif
