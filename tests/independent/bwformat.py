@@ -1,0 +1,916 @@
+# SPDX-FileCopyrightText: The BatchWeave authors
+# SPDX-License-Identifier: Apache-2.0
+"""A strict decoder of every object of BatchWeave, written from docs/format.md alone.
+
+Nothing of the library is used here: this file is the proof that a stranger can write a reader from that
+page. Section numbers in comments are the page's. Every function takes bytes, checks them to the last one,
+and returns plain records; whatever breaks a rule raises FormatError.
+"""
+
+import hashlib
+import json
+import re
+import struct
+from dataclasses import dataclass, field
+
+from crc32c import crc32c
+
+MIB = 1 << 20
+HEAD_BYTES = 16
+CHECK_BYTES = 4
+OVERHEAD = HEAD_BYTES + CHECK_BYTES
+ITEMS_MAX = 1 << 20
+SLICES_MAX = 1 << 20
+FRAME_MAX = 1 << 32
+RECORDS_MAX = 65535
+INLINE_BYTES_MAX = 1024
+INDEX_FANOUT = 16
+SUM_MOD = 1 << 128
+KINDS = ("raw", "samples", "safetensors")
+FORM_UNIFORM, FORM_INLINE, FORM_FOOTER = 0, 1, 2
+FINISHED, FORGOTTEN, STATE_OBJECT = 1, 2, 4
+
+# magic -> (name, cap of the body)
+OBJECTS = {
+    b"BWGN": ("genesis", MIB),
+    b"BWMF": ("manifest", 16 * MIB),
+    b"BWSG": ("segment", 16 * MIB),
+    b"BWPG": ("page", 16 * MIB),
+    b"BWRT": ("marker", 64 - OVERHEAD),
+    b"BWTF": ("footer", 16 * MIB),
+    b"BWST": ("state", 16 * MIB),
+    b"BWHT": ("hint", 64 - OVERHEAD),
+}
+
+
+class FormatError(Exception):
+    """kind: TRUNCATED TRAILING MAGIC VERSION FLAGS LENGTH CRC VALUE CANONICAL UNSUPPORTED KEY CURSOR."""
+
+    def __init__(self, kind, where, why):
+        super().__init__(f"{kind} in {where}: {why}")
+        self.kind = kind
+        self.where = where
+        self.why = why
+
+
+def object_hash(data):
+    return hashlib.sha256(data).digest()[:16]
+
+
+def align64(x):
+    return (x + 63) & ~63
+
+
+def is_zero(data):
+    return data.count(0) == len(data)
+
+
+NAME = re.compile(rb"[a-z0-9][a-z0-9._-]{0,63}")
+
+
+def is_name(raw):
+    return NAME.fullmatch(raw) is not None and b".." not in raw
+
+
+class Reader:
+    """A bounded little-endian reader; `done` proves that nothing follows."""
+
+    def __init__(self, data, where, at=0, end=None):
+        self.data = data
+        self.where = where
+        self.at = at
+        self.end = len(data) if end is None else end
+
+    def fail(self, kind, why):
+        raise FormatError(kind, f"{self.where}+{self.at}", why)
+
+    def need(self, ok, why, kind="VALUE"):
+        if not ok:
+            self.fail(kind, why)
+
+    def take(self, count):
+        if count > self.end - self.at:
+            self.fail("TRUNCATED", f"{count} bytes wanted, {self.end - self.at} left")
+        raw = self.data[self.at:self.at + count]
+        self.at += count
+        return raw
+
+    def number(self, width):
+        return int.from_bytes(self.take(width), "little")
+
+    def u8(self):
+        return self.number(1)
+
+    def u16(self):
+        return self.number(2)
+
+    def u32(self):
+        return self.number(4)
+
+    def u64(self):
+        return self.number(8)
+
+    def u128(self):
+        return self.number(16)
+
+    def zero(self, count):
+        self.need(is_zero(self.take(count)), "reserved bytes are not zero", "CANONICAL")
+
+    def text(self, width, most=None):
+        size = self.number(width)
+        if most is not None:
+            self.need(size <= most, f"text of {size} bytes, at most {most}")
+        return self.take(size)
+
+    def name(self):
+        raw = self.text(1)
+        self.need(is_name(raw), f"{raw!r} is no name")
+        return raw.decode()
+
+    def name_or_empty(self):
+        raw = self.text(1)
+        self.need(raw == b"" or is_name(raw), f"{raw!r} is no name")
+        return raw.decode()
+
+    def done(self):
+        if self.at != self.end:
+            self.fail("TRAILING", f"{self.end - self.at} bytes follow the last field")
+
+
+def open_object(data, magic):
+    """Section 2: proves head and check, returns a reader of the body."""
+    name, cap = OBJECTS[magic]
+
+    def need(ok, kind, why):
+        if not ok:
+            raise FormatError(kind, name, why)
+
+    need(len(data) >= OVERHEAD, "TRUNCATED", f"{len(data)} bytes")
+    found, version, flags, body = struct.unpack_from("<4sHHQ", data)
+    need(found == magic, "MAGIC", f"{found!r} instead of {magic!r}")
+    need(version == 1, "VERSION", f"format version {version}")
+    need(flags == 0, "FLAGS", f"unknown must-understand flags {flags:#x}")
+    need(body <= cap, "LENGTH", f"a body of {body} bytes, the cap is {cap}")
+    need(body == len(data) - OVERHEAD, "LENGTH",
+         f"the head says {body} bytes of body, there are {len(data) - OVERHEAD}")
+    stored = int.from_bytes(data[-CHECK_BYTES:], "little")
+    need(stored == crc32c(data[:-CHECK_BYTES]), "CRC", "the check does not fit the bytes")
+    return Reader(data, name, HEAD_BYTES, len(data) - CHECK_BYTES)
+
+
+# --- 4 genesis ---------------------------------------------------------------------------------------
+
+@dataclass
+class Genesis:
+    uuid: bytes
+    created: int
+    dp: int
+    cp: int
+    items_default: int
+    expected_producers: int
+    block_size: int
+    tail_cap: int
+    part_bytes: int
+    page_min: int
+    max_lag: int | None
+    max_bytes: int | None
+    layout: str
+    schema: bytes
+
+    @property
+    def slices(self):
+        return self.dp * self.cp
+
+
+def decode_genesis(data):
+    r = open_object(data, b"BWGN")
+    uuid, created = r.take(16), r.u64()
+    dp, cp = r.u32(), r.u32()
+    r.need(dp >= 1 and cp >= 1 and dp * cp <= SLICES_MAX, f"a mesh of {dp} x {cp}")
+    items = r.u32()
+    r.need(1 <= items <= ITEMS_MAX, f"items default {items}")
+    expected = r.u32()
+    block_size = r.u32()
+    r.need(block_size >= 2, f"block size {block_size}")
+    tail_cap = r.u32()
+    r.need(64 <= tail_cap <= MIB, f"tail cap {tail_cap}")
+    part_bytes = r.u64()
+    r.need(4096 <= part_bytes <= 1 << 40 and part_bytes % 64 == 0, f"part bytes {part_bytes}")
+    page_min = r.u32()
+    r.need(page_min >= 1, f"page min {page_min}")
+    limits = r.u32()
+    r.need(limits < 4, f"unknown limits {limits:#x}", "CANONICAL")
+    values = []
+    for bit in (1, 2):
+        value = r.u64()
+        r.need(limits & bit or value == 0, "a limit that is not set is not zero", "CANONICAL")
+        values.append(value if limits & bit else None)
+    layout = r.text(1)
+    r.need(layout in (b"", b"contiguous", b"headtail"), f"layout {layout!r}")
+    schema = r.text(4, 65536)
+    r.done()
+    return Genesis(uuid, created, dp, cp, items, expected, block_size, tail_cap, part_bytes, page_min,
+                   values[0], values[1], layout.decode(), schema)
+
+
+# --- 5 TGB -------------------------------------------------------------------------------------------
+
+@dataclass
+class Packing:
+    places: list  # per slice: (part, offset)
+    footer: tuple  # (part, offset)
+    part_sizes: list
+
+    @property
+    def total(self):
+        return sum(self.part_sizes)
+
+
+def pack(lengths, part_bytes, footer_bytes):
+    """Section 5.1: where each slice and the footer lie, from the framed lengths alone."""
+    at, part, places, sizes = 0, 0, [], []
+    for length in lengths:
+        start = align64(at)
+        if start > 0 and start + length > part_bytes:
+            sizes.append(at)
+            part += 1
+            start = 0
+        places.append((part, start))
+        at = start + length
+    start = align64(at)
+    sizes.append(start + footer_bytes)
+    return Packing(places, (part, start), sizes)
+
+
+@dataclass
+class Item:
+    data: bytes
+    pad: bool
+
+
+@dataclass
+class Frame:
+    nonce: int
+    slice: int
+    kind: int
+    items: list
+
+    @property
+    def filled(self):
+        return sum(not item.pad for item in self.items)
+
+
+FRAME_HEAD = struct.Struct("<4sHHQIIQQQB11sI")
+ITEM_ROW = struct.Struct("<IIII")
+
+
+def decode_frame(data, where="frame"):
+    """Section 5.2: one whole frame; the items are returned verified."""
+    r = Reader(data, where)
+    head = r.take(64)
+    magic, version, flags, nonce, index, count, framed, plain, stored, kind, zero, check = FRAME_HEAD.unpack(head)
+    r.need(magic == b"BWSL", f"{magic!r} instead of b'BWSL'", "MAGIC")
+    r.need(version == 1, f"format version {version}", "VERSION")
+    r.need(flags == 0, f"unknown must-understand flags {flags:#x}", "FLAGS")
+    r.need(1 <= count <= ITEMS_MAX, f"{count} items")
+    table = r.take(16 * count)
+    r.need(check == crc32c(table, crc32c(head[:60])), "the check of head and item table does not fit", "CRC")
+    r.need(framed <= FRAME_MAX and framed == len(data),
+           f"framed length {framed}, {len(data)} bytes present", "LENGTH")
+    r.need(is_zero(zero), "reserved bytes are not zero", "CANONICAL")
+    r.need(kind < len(KINDS), f"kind {kind}")
+    rows = list(ITEM_ROW.iter_unpack(table))
+    r.need(sum(row[0] for row in rows) == stored, "the stored bytes do not add up")
+    r.need(sum(row[1] for row in rows) == plain, "the plain bytes do not add up")
+    items = []
+    for number, (size, size_plain, crc, item_flags) in enumerate(rows):
+        codec = item_flags >> 8 & 0xFF
+        r.need(item_flags & ~0xFF01 == 0, f"item {number}: unknown flags {item_flags:#x}", "CANONICAL")
+        r.need(codec != 1, f"item {number}: zstd", "UNSUPPORTED")
+        r.need(codec == 0, f"item {number}: codec {codec}")
+        pad = bool(item_flags & 1)
+        r.need(not pad or size == size_plain == crc == 0, f"item {number}: a pad that is not empty", "CANONICAL")
+        r.need(size == size_plain, f"item {number}: stored and plain bytes differ without a codec")
+        r.zero(align64(r.at) - r.at)
+        body = r.take(size)
+        r.need(crc32c(body) == crc, f"item {number}: its check does not fit its bytes", "CRC")
+        items.append(Item(body, pad))
+    # The items of no bytes at the end do not move L: it is end(M - 1), padding before them included.
+    r.done()
+    return Frame(nonce, index, kind, items)
+
+
+def decode_samples(data, where="samples"):
+    """Section 5.3: a list of samples, each a list of (key, value)."""
+    r = Reader(data, where)
+    samples = []
+    for _ in range(r.u32()):
+        samples.append([(r.text(2), r.text(4)) for _ in range(r.u16())])
+    r.done()
+    return samples
+
+
+@dataclass
+class Footer:
+    nonce: int
+    dp: int
+    cp: int
+    items: int
+    kind: int
+    media_type: bytes
+    metadata: bytes
+    lengths: list
+    filled: list
+    samples: list
+
+
+def decode_footer(data):
+    r = open_object(data, b"BWTF")
+    nonce, dp, cp, items, kind = r.u64(), r.u32(), r.u32(), r.u32(), r.u8()
+    r.need(dp >= 1 and cp >= 1 and dp * cp <= SLICES_MAX, f"a mesh of {dp} x {cp}")
+    r.need(1 <= items <= ITEMS_MAX, f"{items} items")
+    r.need(kind < len(KINDS), f"kind {kind}")
+    r.zero(3)
+    media, metadata = r.text(1), r.text(4, MIB)
+    count = dp * cp
+    r.need(12 * count <= r.end - r.at, f"{count} slices do not fit", "TRUNCATED")
+    lengths = [r.u64() for _ in range(count)]
+    r.need(all(align64(64 + 16 * items) <= length <= FRAME_MAX for length in lengths), "a framed length cannot be")
+    filled = [r.u32() for _ in range(count)]
+    r.need(all(n <= items for n in filled), f"a slice has more than {items} items")
+    samples = [[r.text(2) for _ in range(r.u32())] for _ in range(count)]
+    r.done()
+    return Footer(nonce, dp, cp, items, kind, media, metadata, lengths, filled, samples)
+
+
+# --- 6 descriptors -----------------------------------------------------------------------------------
+
+@dataclass(frozen=True)
+class Shape:
+    form: int
+    kind: int
+    parts: int
+    items: int
+    footer_bytes: int
+    place: int  # uniform: the framed length; footer: its offset in the last part; inline: 0
+    total: int
+    samples: int
+    tokens: int
+    tag: int
+    side: bytes
+    lengths: tuple | None  # None: in the footer
+
+
+@dataclass(frozen=True)
+class Descriptor:
+    nonce: int
+    start: int
+    end: int
+    seq: int
+    epoch: int
+    id: str
+    shape: Shape
+
+    @property
+    def name(self):
+        return self.id, self.epoch, self.seq, self.nonce
+
+
+RECORD = struct.Struct("<QQQQIHH")
+SHAPE = struct.Struct("<BBHIIIQQQQQ")
+
+
+def read_leb128(r):
+    value = shift = 0
+    while True:
+        byte = r.u8()
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            r.need(byte or shift == 0, "LEB128 is not minimal", "CANONICAL")
+            return value
+        shift += 7
+        r.need(shift < 63, "LEB128 is too long")
+
+
+def leb128_bytes(value):
+    return max(1, (value.bit_length() + 6) // 7)
+
+
+def _decode_shape(r, side, slices, part_bytes):
+    row = r.take(SHAPE.size)
+    form, kind, parts, items, footer_bytes, offset, place, total, samples, tokens, tag = SHAPE.unpack(row)
+    r.need(form <= 2, f"form {form}")
+    r.need(kind < len(KINDS), f"kind {kind}")
+    r.need(parts >= 1 and 1 <= items <= ITEMS_MAX, f"{parts} parts, {items} items")
+    r.need(OVERHEAD < footer_bytes <= 16 * MIB + OVERHEAD, f"a footer of {footer_bytes} bytes")
+    lengths, used = None, b""
+    if form == FORM_UNIFORM:
+        lengths = (place,) * slices
+    elif form == FORM_INLINE:
+        r.need(offset == side.at, f"side offset {offset}, {side.at} expected", "CANONICAL")
+        lengths = tuple(read_leb128(side) for _ in range(slices))
+        used = side.data[offset:side.at]
+        r.need(place == 0, "an inline row's last place is not zero", "CANONICAL")
+        r.need(len(used) <= INLINE_BYTES_MAX, f"{len(used)} inline bytes", "CANONICAL")
+        r.need(len(set(lengths)) > 1, "equal lengths are not uniform", "CANONICAL")
+    else:
+        r.need(slices > 1, "one slice is always uniform", "CANONICAL")
+        r.need(place % 64 == 0, f"a footer at {place}")
+    r.need(form == FORM_INLINE or offset == 0, "side offset is not zero", "CANONICAL")
+    if lengths is not None:
+        low = align64(64 + 16 * items)
+        r.need(all(low <= length <= FRAME_MAX for length in lengths), "a framed length cannot be")
+        if part_bytes is not None:
+            packing = pack(lengths, part_bytes, footer_bytes)
+            r.need(len(packing.part_sizes) == parts, f"{parts} parts, {len(packing.part_sizes)} by packing")
+            r.need(packing.total == total, f"{total} bytes, {packing.total} by packing")
+    return Shape(form, kind, parts, items, footer_bytes, place, total, samples, tokens, tag, used, lengths)
+
+
+def _decode_ids(r, count, id_bytes):
+    ends = [r.u32() for _ in range(count)]
+    names, raw, begin = [], r.take(id_bytes), 0
+    for end in ends:
+        r.need(begin < end <= id_bytes, "the ends of the ids do not rise")
+        r.need(is_name(raw[begin:end]), f"{raw[begin:end]!r} is no name")
+        names.append(raw[begin:end].decode())
+        begin = end
+    r.need(begin == id_bytes, "bytes follow the last id", "TRAILING")
+    r.need(len(set(names)) == count, "an id stands twice", "CANONICAL")
+    return names
+
+
+def decode_block(data, slices, part_bytes=None, where="block"):
+    """Section 6.3: the descriptors of one block, in order. With part_bytes, parts and totals are proved too."""
+    r = Reader(data, where)
+    ids, shapes, records, id_bytes, side_bytes = (r.u32() for _ in range(5))
+    r.need(records <= RECORDS_MAX, f"{records} records")
+    size = 20 + 4 * ids + id_bytes + SHAPE.size * shapes + RECORD.size * records + side_bytes
+    r.need(size <= len(data), f"{size} bytes wanted, {len(data)} present", "TRUNCATED")
+    r.need(size == len(data), f"{len(data) - size} bytes follow the block", "TRAILING")
+    names = _decode_ids(r, ids, id_bytes)
+    side = Reader(data[len(data) - side_bytes:], where + " side")
+    rows = [_decode_shape(r, side, slices, part_bytes) for _ in range(shapes)]
+    side.done()
+    r.need(len(set(rows)) == shapes, "a shape stands twice", "CANONICAL")
+    out, ids_seen, shapes_seen = [], 0, 0
+    for _ in range(records):
+        nonce, start, end, seq, epoch, id_index, shape_index = RECORD.unpack(r.take(RECORD.size))
+        r.need(start <= end and seq >= 1 and epoch >= 1, f"a record with [{start}, {end}), seq {seq}, epoch {epoch}")
+        r.need(id_index <= ids_seen and shape_index <= shapes_seen,
+               "ids or shapes do not stand in the order of their first use", "CANONICAL")
+        r.need(id_index < ids and shape_index < shapes, "an index beyond its table")
+        ids_seen = max(ids_seen, id_index + 1)
+        shapes_seen = max(shapes_seen, shape_index + 1)
+        out.append(Descriptor(nonce, start, end, seq, epoch, names[id_index], rows[shape_index]))
+    r.need((ids_seen, shapes_seen) == (ids, shapes), "an id or a shape is not used", "CANONICAL")
+    return out
+
+
+def term(step, d):
+    """Section 6.4: what a step adds to the sum."""
+    s = d.shape
+    raw = struct.pack("<QB", step, len(d.id)) + d.id.encode()
+    raw += RECORD.pack(d.nonce, d.start, d.end, d.seq, d.epoch, 0, 0)
+    raw += SHAPE.pack(s.form, s.kind, s.parts, s.items, s.footer_bytes, 0, s.place, s.total, s.samples,
+                      s.tokens, s.tag)
+    return int.from_bytes(object_hash(raw + s.side), "little")
+
+
+# --- 7, 8 segments and references --------------------------------------------------------------------
+
+@dataclass(frozen=True)
+class Reference:
+    first: int
+    last: int
+    hash: bytes
+    sum_before: int
+    bytes: int
+    level: int
+
+
+def read_reference(r):
+    first, last, name, before, size, level = r.u64(), r.u64(), r.take(16), r.u128(), r.u64(), r.u8()
+    r.zero(7)
+    r.need(first <= last, f"a reference from {first} to {last}")
+    r.need(OVERHEAD < size <= 16 * MIB + OVERHEAD, f"a segment of {size} bytes")
+    return Reference(first, last, name, before, size, level)
+
+
+@dataclass
+class Segment:
+    uuid: bytes
+    level: int
+    first: int
+    last: int
+    descriptors: list
+    references: list
+
+
+def decode_segment(data, slices, part_bytes=None):
+    r = open_object(data, b"BWSG")
+    uuid, level = r.take(16), r.u8()
+    r.zero(7)
+    first, last = r.u64(), r.u64()
+    r.need(first <= last, f"steps from {first} to {last}")
+    descriptors, references = [], []
+    if level == 0:
+        descriptors = decode_block(r.take(r.end - r.at), slices, part_bytes, "segment block")
+        r.need(len(descriptors) == last - first + 1, f"{len(descriptors)} records for [{first}, {last}]")
+    else:
+        references = [read_reference(r) for _ in range(INDEX_FANOUT)]
+        at = first
+        for ref in references:
+            r.need(ref.level == level - 1, f"a child of level {ref.level} under level {level}")
+            r.need(ref.first == at, f"a child begins at {ref.first}, {at} expected")
+            at = ref.last + 1
+        r.need(at == last + 1, f"the last child ends at {at - 1}, {last} expected")
+    r.done()
+    return Segment(uuid, level, first, last, descriptors, references)
+
+
+# --- 9 producer entries, 12 pages --------------------------------------------------------------------
+
+@dataclass
+class StateName:
+    epoch: int
+    seq: int
+    nonce: int
+    bytes: int
+    hash: bytes
+
+
+@dataclass
+class Entry:
+    id: str
+    epoch: int
+    flags: int
+    slot: int
+    token: bytes
+    seq: int
+    offset: int
+    swept_seq: int
+    swept_offset: int
+    last_publish: int
+    last_commit: int
+    state: bytes | None
+    state_name: StateName | None
+
+    @property
+    def finished(self):
+        return bool(self.flags & FINISHED)
+
+    @property
+    def forgotten(self):
+        return bool(self.flags & FORGOTTEN)
+
+
+def read_entry(r):
+    name, epoch, flags, slot, token = r.name(), r.u32(), r.u8(), r.u16(), r.take(16)
+    r.need(epoch >= 1, f"producer {name}: epoch 0")
+    r.need(flags < 8, f"producer {name}: unknown flags {flags:#x}", "CANONICAL")
+    seq, offset, swept_seq, swept_offset, publish, commit = (r.u64() for _ in range(6))
+    r.need(seq > 0 or offset == 0, f"producer {name}: offset {offset} without a seq")
+    r.need(swept_seq <= seq and swept_offset <= offset, f"producer {name}: swept beyond published")
+    r.need((publish == 0) == (seq == 0), f"producer {name}: seq {seq}, last publish in version {publish}")
+    state = state_name = None
+    if flags & STATE_OBJECT:
+        state_name = StateName(r.u32(), r.u64(), r.u64(), r.u32(), r.take(16))
+    else:
+        state = r.text(2, 256)
+    return Entry(name, epoch, flags, slot, token, seq, offset, swept_seq, swept_offset, publish, commit,
+                 state, state_name)
+
+
+def read_sorted(r, read, key, what, count):
+    out = []
+    for _ in range(count):
+        out.append(read(r))
+        r.need(len(out) < 2 or key(out[-2]) < key(out[-1]), f"{what} are not strictly ascending", "CANONICAL")
+    return out
+
+
+@dataclass
+class Page:
+    uuid: bytes
+    version: int
+    entries: list
+
+
+def decode_page(data):
+    r = open_object(data, b"BWPG")
+    uuid, version, count = r.take(16), r.u64(), r.u32()
+    r.need(count >= 1, "a page without entries")
+    entries = read_sorted(r, read_entry, lambda e: e.id, "producers", count)
+    r.done()
+    r.need(all(e.finished or e.forgotten for e in entries), "an entry that is neither finished nor forgotten")
+    return Page(uuid, version, entries)
+
+
+# --- 10 manifest, 11 groups --------------------------------------------------------------------------
+
+@dataclass
+class Pin:
+    id: bytes
+    nonce: int
+    step: int
+    item: int
+    cursor_hash: bytes
+
+
+@dataclass
+class Group:
+    name: str
+    launch: bytes
+    launch_number: int
+    hold: int | None
+    cursor_hash: bytes
+    last_version: int
+    last_clock: int
+    pins: list
+
+
+def _read_pin(r):
+    name = r.text(1, 128)
+    r.need(name != b"", "a pin without an id")
+    return Pin(name, r.u64(), r.u64(), r.u32(), r.take(16))
+
+
+def read_group(r):
+    name, launch, number, flags, hold = r.name(), r.text(1, 128), r.u64(), r.u8(), r.u64()
+    r.need(launch != b"" and number >= 1, f"group {name}: launch {launch!r} number {number}")
+    r.need(flags < 2, f"group {name}: unknown flags {flags:#x}", "CANONICAL")
+    r.need(flags or hold == 0, f"group {name}: a hold that is not set is not zero", "CANONICAL")
+    cursor, version, clock, count = r.take(16), r.u64(), r.u64(), r.u8()
+    r.need(count <= 64, f"group {name}: {count} pins")
+    pins = read_sorted(r, _read_pin, lambda p: p.id, "pins", count)
+    r.need(flags or pins, f"group {name} has neither hold nor pin")
+    return Group(name, launch, number, hold if flags else None, cursor, version, clock, pins)
+
+
+@dataclass
+class PageName:
+    version: int
+    nonce: int
+    hash: bytes
+    bytes: int
+    entries: int
+
+
+@dataclass
+class Manifest:
+    uuid: bytes
+    version: int
+    nonce: bytes
+    previous: bytes
+    clock: int
+    next: int
+    trim: int
+    swept: int
+    sealed: bool
+    committed_bytes: int
+    swept_bytes: int
+    finished: int
+    sum: int
+    committer: str
+    turn: str
+    page: PageName | None
+    references: list
+    tail: list
+    producers: list
+    groups: list = field(default_factory=list)
+
+    @property
+    def tail_first(self):
+        return self.next - len(self.tail)
+
+    @property
+    def first(self):
+        """The first step that this manifest describes."""
+        return self.references[0].first if self.references else self.tail_first
+
+
+def _check_span(r, m):
+    t = m.tail_first
+    r.need(t >= 0, f"a tail of {len(m.tail)} records before step {m.next}")
+    if not m.references:
+        r.need(t == m.swept, f"the tail begins at {t}, the swept step is {m.swept}")
+        return
+    head = m.references[0]
+    r.need(head.first <= m.swept <= head.last, f"the first reference [{head.first}, {head.last}], swept {m.swept}")
+    at, level = head.first, head.level
+    for ref in m.references:
+        r.need(ref.first == at, f"a reference begins at {ref.first}, {at} expected")
+        r.need(ref.level <= level, "levels rise from left to right")
+        at, level = ref.last + 1, ref.level
+    r.need(at == t, f"the references end at {at}, the tail begins at {t}")
+
+
+def decode_manifest(data, slices, part_bytes=None):
+    r = open_object(data, b"BWMF")
+    uuid, version, nonce, previous, clock = r.take(16), r.u64(), r.take(16), r.take(16), r.u64()
+    r.need(version >= 1, "version 0")
+    step_next, trim, swept, flags = r.u64(), r.u64(), r.u64(), r.u32()
+    r.need(swept <= trim <= step_next, f"swept {swept}, trim {trim}, next {step_next}")
+    r.need(flags < 4, f"unknown flags {flags:#x}", "CANONICAL")
+    committed, swept_bytes, finished, total = r.u64(), r.u64(), r.u64(), r.u128()
+    r.need(swept_bytes <= committed, f"{swept_bytes} bytes swept of {committed}")
+    committer, turn = r.name_or_empty(), r.name_or_empty()
+    page = PageName(r.u64(), r.u64(), r.take(16), r.u64(), r.u32()) if flags & 2 else None
+    references = [read_reference(r) for _ in range(r.u32())]
+    tail = decode_block(r.text(4), slices, part_bytes, "tail")
+    producers = read_sorted(r, read_entry, lambda e: e.id, "producers", r.u32())
+    count = r.u32()
+    r.need(count <= 64, f"{count} groups")
+    groups = read_sorted(r, read_group, lambda g: g.name, "groups", count)
+    r.done()
+    m = Manifest(uuid, version, nonce, previous, clock, step_next, trim, swept, bool(flags & 1), committed,
+                 swept_bytes, finished, total, committer, turn, page, references, tail, producers, groups)
+    _check_span(r, m)
+    r.need(page is None or (page.version <= version and page.entries >= 1), "the page's name cannot be")
+    for g in groups:
+        kept = [p.step for p in g.pins] + ([] if g.hold is None else [g.hold])
+        r.need(min(kept) >= trim, f"group {g.name} keeps a step below trim {trim}")
+    return m
+
+
+def sum_before_tail(m):
+    """The sum before the first step of the tail, by the terms of the tail."""
+    first = m.tail_first
+    return (m.sum - sum(term(first + k, d) for k, d in enumerate(m.tail))) % SUM_MOD
+
+
+# --- 13 marker, state, hint --------------------------------------------------------------------------
+
+@dataclass
+class Marker:
+    uuid: bytes
+    block: int
+
+
+@dataclass
+class State:
+    uuid: bytes
+    epoch: int
+    seq: int
+    state: bytes
+
+
+@dataclass
+class Hint:
+    uuid: bytes
+    version: int
+
+
+def decode_marker(data):
+    r = open_object(data, b"BWRT")
+    marker = Marker(r.take(16), r.u64())
+    r.done()
+    return marker
+
+
+def decode_state(data):
+    r = open_object(data, b"BWST")
+    state = State(r.take(16), r.u32(), r.u64(), r.text(4))
+    r.done()
+    return state
+
+
+def decode_hint(data):
+    r = open_object(data, b"BWHT")
+    hint = Hint(r.take(16), r.u64())
+    r.done()
+    return hint
+
+
+# --- 3 keys ------------------------------------------------------------------------------------------
+
+_SPREAD = r"data/([0-9a-f]{2})/([a-z0-9][a-z0-9._-]{0,63})/([0-9]{10})-([0-9]{20})-([0-9a-f]{16})\."
+KEYS = [
+    ("genesis", re.compile("genesis"), ()),
+    ("hint", re.compile("hint"), ()),
+    ("manifest", re.compile(r"manifest/([0-9]{20})\.manifest"), (10,)),
+    ("marker", re.compile(r"retired/([0-9]{20})"), (10,)),
+    ("segment", re.compile(r"segment/([0-9]{20})-([0-9]{20})-([0-9a-f]{32})"), (10, 10, bytes)),
+    ("page", re.compile(r"page/([0-9]{20})-([0-9a-f]{16})"), (10, 16)),
+    ("part", re.compile(_SPREAD + r"([0-9]{6})"), (str, str, 10, 10, 16, 10)),
+    ("state", re.compile(_SPREAD + "state"), (str, str, 10, 10, 16)),
+    ("probe", re.compile(r"probe/([0-9a-f]+)"), (str,)),
+    ("temporary", re.compile(r"tmp/.+"), ()),
+]
+
+
+def parse_key(key):
+    """(kind, fields), or FormatError KEY."""
+    if len(key) <= 1024:
+        for kind, pattern, types in KEYS:
+            match = pattern.fullmatch(key)
+            if match:
+                fields = [bytes.fromhex(g) if t is bytes else g if t is str else int(g, t)
+                          for g, t in zip(match.groups(), types)]
+                if kind in ("part", "state"):
+                    _check_data_key(key, fields)
+                return kind, tuple(fields)
+    raise FormatError("KEY", key, "no object has such a name")
+
+
+def _check_data_key(key, fields):
+    spread = hashlib.sha256(key.split("/", 2)[2].encode()).hexdigest()[:2]
+    if fields[0] != spread:
+        raise FormatError("KEY", key, f"the spread is {fields[0]}, it must be {spread}")
+    if ".." in fields[1] or not 1 <= fields[2] < 1 << 32 or not 1 <= fields[3] < 1 << 64:
+        raise FormatError("KEY", key, "producer, epoch or seq cannot be")
+
+
+def manifest_key(version):
+    return f"manifest/{version:020}.manifest"
+
+
+def marker_key(block):
+    return f"retired/{block:020}"
+
+
+def segment_key(ref):
+    return f"segment/{ref.first:020}-{ref.last:020}-{ref.hash.hex()}"
+
+
+def page_key(version, nonce):
+    return f"page/{version:020}-{nonce:016x}"
+
+
+def _data_key(producer, epoch, seq, nonce, ending):
+    rest = f"{producer}/{epoch:010}-{seq:020}-{nonce:016x}.{ending}"
+    return f"data/{hashlib.sha256(rest.encode()).hexdigest()[:2]}/{rest}"
+
+
+def part_key(producer, epoch, seq, nonce, part):
+    return _data_key(producer, epoch, seq, nonce, f"{part:06}")
+
+
+def state_key(producer, epoch, seq, nonce):
+    return _data_key(producer, epoch, seq, nonce, "state")
+
+
+# --- 14 cursor ---------------------------------------------------------------------------------------
+
+@dataclass
+class Cursor:
+    namespace: bytes
+    step: int
+    item: int
+    mode: str
+    dp: int
+    nonce: int | None
+    version: int
+    skips: list
+
+    def hash(self):
+        raw = struct.pack("<QIBII", self.step, self.item, MODES.index(self.mode), self.dp, len(self.skips))
+        return object_hash(raw + b"".join(struct.pack("<QQ", *skip) for skip in self.skips))
+
+    def json(self):
+        return json.dumps({
+            "batchweave": 1, "namespace": self.namespace.hex(), "step": self.step, "item": self.item,
+            "mode": self.mode, "dp": self.dp, "nonce": None if self.nonce is None else f"{self.nonce:016x}",
+            "version": self.version, "skips": self.skips}, separators=(",", ":"))
+
+
+MODES = ("same_batch", "scale_batch")
+CURSOR_KEYS = {"batchweave", "namespace", "step", "item", "mode", "dp", "nonce", "version", "skips"}
+
+
+def _pairs(pairs):
+    out = dict(pairs)
+    if len(out) != len(pairs):
+        raise FormatError("CURSOR", "cursor", "a key stands twice")
+    return out
+
+
+def decode_cursor(text):
+    def need(ok, why):
+        if not ok:
+            raise FormatError("CURSOR", "cursor", why)
+
+    def number(value, most=(1 << 63) - 1):
+        need(type(value) is int and 0 <= value <= most, f"{value!r} is no number of the right size")
+        return value
+
+    try:
+        o = json.loads(text, object_pairs_hook=_pairs)
+    except ValueError as error:
+        raise FormatError("CURSOR", "cursor", str(error)) from None
+    need(isinstance(o, dict) and set(o) == CURSOR_KEYS, "not exactly the keys of a cursor")
+    need(number(o["batchweave"]) == 1, "format version")
+    need(isinstance(o["namespace"], str) and re.fullmatch("[0-9a-f]{32}", o["namespace"]), "namespace")
+    need(o["mode"] in MODES, "mode")
+    nonce = o["nonce"]
+    need(nonce is None or (isinstance(nonce, str) and re.fullmatch("[0-9a-f]{16}", nonce)), "nonce")
+    skips, end = o["skips"], None
+    need(isinstance(skips, list) and len(skips) <= 1024, "skips")
+    for skip in skips:
+        need(isinstance(skip, list) and len(skip) == 2, "a skip is a pair")
+        need(number(skip[0]) < number(skip[1]) and (end is None or skip[0] > end), "skips overlap or touch")
+        end = skip[1]
+    return Cursor(bytes.fromhex(o["namespace"]), number(o["step"]), number(o["item"], (1 << 32) - 1), o["mode"],
+                  number(o["dp"], (1 << 32) - 1), None if nonce is None else int(nonce, 16),
+                  number(o["version"]), skips)
