@@ -1,0 +1,232 @@
+// SPDX-FileCopyrightText: The BatchWeave authors
+// SPDX-License-Identifier: Apache-2.0
+#include "bench.h"
+
+#include "base/clock.h"
+#include <errno.h>
+#include <ftw.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+int64_t bench_now(void)
+{
+    return clock_now(clock_system());
+}
+
+bw_status bench_failed(bw_error *error, const char *what)
+{
+    char text[128];
+    return error_set(error, BW_IO, "%s: %s", what, strerror_r(errno, text, sizeof text));
+}
+
+/* ---- samples ---- */
+
+static int compare_doubles(const void *a, const void *b)
+{
+    const double x = *(const double *)a;
+    const double y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+bench_spread bench_spread_of(double *samples, size_t count)
+{
+    if (count == 0)
+        return bench_exactly(NAN);
+    qsort(samples, count, sizeof *samples, compare_doubles);
+    const double middle =
+        count % 2 == 1 ? samples[count / 2] : (samples[count / 2 - 1] + samples[count / 2]) / 2;
+    return (bench_spread){.median = middle, .min = samples[0], .max = samples[count - 1]};
+}
+
+bench_spread bench_exactly(double value)
+{
+    return (bench_spread){.median = value, .min = value, .max = value};
+}
+
+bw_status bench_alone(const bench *b, bench_side side, bench_spread *out, bw_error *error)
+{
+    double samples[BENCH_ROUNDS_MAX];
+    double unused;
+    BW_TRY(side.run(side.context, &unused, error));
+    for (uint32_t i = 0; i < b->rounds; i++)
+        BW_TRY(side.run(side.context, &samples[i], error));
+    *out = bench_spread_of(samples, b->rounds);
+    return BW_OK;
+}
+
+bw_status bench_turns(const bench *b, bench_side a, bench_side other, bench_pair *out,
+                      bw_error *error)
+{
+    double of_a[2 * BENCH_ROUNDS_MAX];
+    double of_b[2 * BENCH_ROUNDS_MAX];
+    double ratios[BENCH_ROUNDS_MAX];
+    double unused;
+    BW_TRY(a.run(a.context, &unused, error));
+    BW_TRY(other.run(other.context, &unused, error));
+    for (uint32_t i = 0; i < b->rounds; i++) {
+        double *x = &of_a[2 * i];
+        double *y = &of_b[2 * i];
+        BW_TRY(a.run(a.context, &x[0], error));
+        BW_TRY(other.run(other.context, &y[0], error));
+        BW_TRY(other.run(other.context, &y[1], error));
+        BW_TRY(a.run(a.context, &x[1], error));
+        ratios[i] = (x[0] + x[1]) / (y[0] + y[1]);
+    }
+    const size_t count = 2 * (size_t)b->rounds;
+    out->a = bench_spread_of(of_a, count);
+    out->b = bench_spread_of(of_b, count);
+    out->ratio = bench_spread_of(ratios, b->rounds);
+    out->ratio.median = out->a.median / out->b.median;
+    return BW_OK;
+}
+
+/* ---- rows ---- */
+
+bench_row *bench_add(bench *b, const char *name, const char *unit, bench_spread value)
+{
+    /* The table is as long as the program's own list of rows: full means a row too many was written. */
+    if (b->row_count == BENCH_ROWS_MAX)
+        abort();
+    bench_row *row = &b->rows[b->row_count++];
+    memset(row, 0, sizeof *row);
+    snprintf(row->name, sizeof row->name, "%s", name);
+    snprintf(row->unit, sizeof row->unit, "%s", unit);
+    row->value = value;
+    return row;
+}
+
+void bench_limit(bench_row *row, bench_judge judge, double limit)
+{
+    row->judge = judge;
+    row->limit = limit;
+}
+
+bool bench_row_judged(const bench_row *row)
+{
+    return row->judge != JUDGE_NONE;
+}
+
+bool bench_row_passes(const bench_row *row)
+{
+    switch (row->judge) {
+    case JUDGE_VALUE_MAX:
+        return row->value.median <= row->limit;
+    case JUDGE_VALUE_MIN:
+        return row->value.median >= row->limit;
+    case JUDGE_RATIO_MAX:
+        return row->ratio.median <= row->limit;
+    case JUDGE_RATIO_MIN:
+        return row->ratio.median >= row->limit;
+    case JUDGE_NONE:
+    default:
+        return true;
+    }
+}
+
+static const char *bound_text(bench_judge judge)
+{
+    return judge == JUDGE_VALUE_MAX || judge == JUDGE_RATIO_MAX ? "<=" : ">=";
+}
+
+static bool judges_ratio(bench_judge judge)
+{
+    return judge == JUDGE_RATIO_MAX || judge == JUDGE_RATIO_MIN;
+}
+
+static int digits_of(double value)
+{
+    const double size = fabs(value);
+    return size >= 1000 ? 0 : size >= 100 ? 1 : size >= 10 ? 2 : 3;
+}
+
+static void print_row(const bench_row *row)
+{
+    printf("%-34s %10.*f %-10s %9.*f – %-9.*f", row->name, digits_of(row->value.median),
+           row->value.median, row->unit, digits_of(row->value.min), row->value.min,
+           digits_of(row->value.max), row->value.max);
+    char ratio[64] = "";
+    if (row->has_ratio)
+        snprintf(ratio, sizeof ratio, "%.3f (%.3f – %.3f)", row->ratio.median, row->ratio.min,
+                 row->ratio.max);
+    printf(" %-25s", ratio);
+    if (bench_row_judged(row))
+        printf(" %s %s %g %s", judges_ratio(row->judge) ? "ratio" : "value", bound_text(row->judge),
+               row->limit, bench_row_passes(row) ? "kept" : "MISSED");
+    putchar('\n');
+}
+
+void bench_print_text(const bench *b)
+{
+    printf("%-34s %10s %-10s %-21s   %-25s %s\n", "name", "value", "unit", "min – max",
+           "ratio (min – max)", "limit");
+    for (uint32_t i = 0; i < b->row_count; i++)
+        print_row(&b->rows[i]);
+}
+
+static json_t *number_or_null(bool present, double value)
+{
+    return present ? json_real(value) : json_null();
+}
+
+static json_t *row_json(const bench_row *row)
+{
+    const bool judged = bench_row_judged(row);
+    json_t *json = json_object();
+    json_object_set_new(json, "name", json_string(row->name));
+    json_object_set_new(json, "value", json_real(row->value.median));
+    json_object_set_new(json, "unit", json_string(row->unit));
+    json_object_set_new(json, "limit", number_or_null(judged, row->limit));
+    json_object_set_new(json, "ratio", number_or_null(row->has_ratio, row->ratio.median));
+    json_object_set_new(json, "judged",
+                        judged ? json_string(judges_ratio(row->judge) ? "ratio" : "value")
+                               : json_null());
+    json_object_set_new(json, "bound", judged ? json_string(bound_text(row->judge)) : json_null());
+    json_object_set_new(json, "kept", judged ? json_boolean(bench_row_passes(row)) : json_null());
+    json_object_set_new(json, "value_min", json_real(row->value.min));
+    json_object_set_new(json, "value_max", json_real(row->value.max));
+    json_object_set_new(json, "ratio_min", number_or_null(row->has_ratio, row->ratio.min));
+    json_object_set_new(json, "ratio_max", number_or_null(row->has_ratio, row->ratio.max));
+    return json;
+}
+
+void bench_print_json(const bench *b)
+{
+    for (uint32_t i = 0; i < b->row_count; i++) {
+        json_t *row = row_json(&b->rows[i]);
+        fputs(i == 0 ? "[" : ",\n ", stdout);
+        json_dumpf(row, stdout, JSON_REAL_PRECISION(6));
+        json_decref(row);
+    }
+    puts(b->row_count == 0 ? "[]" : "]");
+}
+
+/* ---- directories ---- */
+
+bw_status bench_make_dir(const char *parent, const char *name, char *path, bw_error *error)
+{
+    const int size = snprintf(path, BENCH_PATH_MAX, "%s/%s", parent, name);
+    if (size < 0 || (size_t)size >= BENCH_PATH_MAX)
+        return error_set(error, BW_TOO_LARGE, "the path %s/%s is too long", parent, name);
+    if (mkdir(path, 0700) != 0)
+        return bench_failed(error, path);
+    return BW_OK;
+}
+
+static int remove_one(const char *path, const struct stat *status, int kind, struct FTW *where)
+{
+    (void)status;
+    (void)kind;
+    (void)where;
+    return remove(path) == 0 || errno == ENOENT ? 0 : -1;
+}
+
+void bench_remove_dir(const char *path)
+{
+    if (path[0] != '\0')
+        nftw(path, remove_one, 32, FTW_DEPTH | FTW_PHYS);
+}

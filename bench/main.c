@@ -1,0 +1,234 @@
+// SPDX-FileCopyrightText: The BatchWeave authors
+// SPDX-License-Identifier: Apache-2.0
+/* bw-bench: options, the table of groups, own directories that are removed whatever happens. */
+#include "bench.h"
+
+#include <getopt.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+typedef struct bench_group {
+    const char *name;
+    const char *what;
+    bw_status (*run)(bench *b, bw_error *error);
+} bench_group;
+
+static const bench_group groups[] = {
+    {"limits", "what the machine can do: memcpy, pread, fdatasync, publish by link", bench_limits},
+};
+#define GROUP_COUNT (sizeof groups / sizeof groups[0])
+
+static void usage(FILE *out)
+{
+    fputs("usage: bw-bench [NAME…] [-o text|json] [--quick] [--rounds N] [--strict]\n"
+          "                [--disk DIR] [--memory DIR] [--program PATH]\n\n"
+          "Measures this machine and BatchWeave on it; all groups without a NAME:\n",
+          out);
+    for (size_t i = 0; i < GROUP_COUNT; i++)
+        fprintf(out, "  %-10s %s\n", groups[i].name, groups[i].what);
+    fputs(
+        "\n  --quick         tiny budgets: every row, no meaning\n"
+        "  --rounds N      rounds of each measurement (default 5)\n"
+        "  --strict        exit 3 when a limit is missed\n"
+        "  --disk DIR      where the disk is measured (default: TMPDIR or /tmp)\n"
+        "  --memory DIR    a memory file system (default: /dev/shm)\n"
+        "  --program PATH  the batchweave to count requests of (default: found beside bw-bench)\n",
+        out);
+}
+
+static bool group_wanted(const char *name, char *const *names, int count)
+{
+    for (int i = 0; i < count; i++)
+        if (strcmp(names[i], name) == 0)
+            return true;
+    return count == 0;
+}
+
+static bool names_known(char *const *names, int count)
+{
+    for (int i = 0; i < count; i++) {
+        bool found = false;
+        for (size_t k = 0; k < GROUP_COUNT; k++)
+            found |= strcmp(names[i], groups[k].name) == 0;
+        if (!found) {
+            fprintf(stderr, "bw-bench: there is no group %s; --help lists them\n", names[i]);
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool run_groups(bench *b, char *const *names, int count)
+{
+    bw_error *error = bw_error_new();
+    bool good = error != NULL;
+    for (size_t i = 0; good && i < GROUP_COUNT; i++) {
+        if (!group_wanted(groups[i].name, names, count))
+            continue;
+        fprintf(stderr, "bw-bench: %s …\n", groups[i].name);
+        if (groups[i].run(b, error) != BW_OK) {
+            fprintf(stderr, "bw-bench: %s: %s: %s %s\n", groups[i].name,
+                    bw_status_name(bw_error_code(error)), bw_error_message(error),
+                    bw_error_key(error));
+            good = false;
+        }
+    }
+    bw_error_free(error);
+    return good;
+}
+
+static bool make_own_dir(const char *parent, char *path)
+{
+    const int size = snprintf(path, BENCH_PATH_MAX, "%s/bw-bench-XXXXXX", parent);
+    if (size < 0 || (size_t)size >= BENCH_PATH_MAX || mkdtemp(path) == NULL) {
+        fprintf(stderr, "bw-bench: cannot make a directory in %s\n", parent);
+        path[0] = '\0';
+        return false;
+    }
+    return true;
+}
+
+typedef struct main_options {
+    const char *disk, *memory, *program;
+    bool json, strict;
+} main_options;
+
+/** -1: go on; else the exit code. */
+static int parse_options(int argc, char **argv, bench *b, main_options *options)
+{
+    enum {
+        OPTION_QUICK = 256,
+        OPTION_ROUNDS,
+        OPTION_STRICT,
+        OPTION_DISK,
+        OPTION_MEMORY,
+        OPTION_PROGRAM
+    };
+    static const struct option table[] = {
+        {"output", required_argument, NULL, 'o'},
+        {"help", no_argument, NULL, 'h'},
+        {"quick", no_argument, NULL, OPTION_QUICK},
+        {"rounds", required_argument, NULL, OPTION_ROUNDS},
+        {"strict", no_argument, NULL, OPTION_STRICT},
+        {"disk", required_argument, NULL, OPTION_DISK},
+        {"memory", required_argument, NULL, OPTION_MEMORY},
+        {"program", required_argument, NULL, OPTION_PROGRAM},
+        {NULL, 0, NULL, 0},
+    };
+    char *end = NULL;
+    unsigned long rounds = 0;
+    int option;
+    while ((option = getopt_long(argc, argv, "o:h", table, NULL)) != -1) {
+        switch (option) {
+        case 'h':
+            usage(stdout);
+            return 0;
+        case 'o':
+            options->json = strcmp(optarg, "json") == 0;
+            if (!options->json && strcmp(optarg, "text") != 0) {
+                fprintf(stderr, "bw-bench: -o is text or json, not %s\n", optarg);
+                return 2;
+            }
+            break;
+        case OPTION_QUICK:
+            b->quick = true;
+            b->rounds = 1;
+            break;
+        case OPTION_ROUNDS:
+            rounds = strtoul(optarg, &end, 10);
+            if (end == optarg || *end != '\0' || rounds < 1 || rounds > BENCH_ROUNDS_MAX) {
+                fprintf(stderr, "bw-bench: --rounds is 1 … %u\n", BENCH_ROUNDS_MAX);
+                return 2;
+            }
+            b->rounds = (uint32_t)rounds;
+            break;
+        case OPTION_STRICT:
+            options->strict = true;
+            break;
+        case OPTION_DISK:
+            options->disk = optarg;
+            break;
+        case OPTION_MEMORY:
+            options->memory = optarg;
+            break;
+        case OPTION_PROGRAM:
+            options->program = optarg;
+            break;
+        default:
+            usage(stderr);
+            return 2;
+        }
+    }
+    return -1;
+}
+
+static uint32_t count_missed(const bench *b)
+{
+    uint32_t missed = 0;
+    for (uint32_t i = 0; i < b->row_count; i++)
+        missed += !bench_row_passes(&b->rows[i]);
+    return missed;
+}
+
+/** In the child: measures and prints. */
+static int measure(bench *b, const main_options *options, char *const *names, int count)
+{
+    if (!run_groups(b, names, count))
+        return 1;
+    if (options->json)
+        bench_print_json(b);
+    else
+        bench_print_text(b);
+    const uint32_t missed = count_missed(b);
+    if (missed > 0)
+        fprintf(stderr, "bw-bench: %u limits missed\n", missed);
+    return options->strict && missed > 0 ? 3 : 0;
+}
+
+/** The child's exit code. The parent outlives an interrupt and a crash, so that the directories are always removed. */
+static int measure_in_child(bench *b, const main_options *options, char *const *names, int count)
+{
+    struct sigaction ignore = {.sa_handler = SIG_IGN};
+    struct sigaction interrupt, terminate;
+    sigaction(SIGINT, &ignore, &interrupt);
+    sigaction(SIGTERM, &ignore, &terminate);
+    fflush(NULL);
+    const pid_t child = fork();
+    if (child == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        sigaction(SIGINT, &interrupt, NULL);
+        sigaction(SIGTERM, &terminate, NULL);
+        const int code = measure(b, options, names, count);
+        fflush(NULL);
+        _exit(code);
+    }
+    int status = 0;
+    if (child < 0 || waitpid(child, &status, 0) != child)
+        return 1;
+    if (WIFSIGNALED(status))
+        fprintf(stderr, "bw-bench: ended by signal %d\n", WTERMSIG(status));
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+}
+
+int main(int argc, char **argv)
+{
+    static bench b = {.rounds = 5};
+    const char *temporary = getenv("TMPDIR");
+    main_options options = {.disk = temporary != NULL ? temporary : "/tmp", .memory = "/dev/shm"};
+    const int early = parse_options(argc, argv, &b, &options);
+    if (early >= 0)
+        return early;
+    if (!names_known(argv + optind, argc - optind))
+        return 2;
+    int code = 1;
+    if (make_own_dir(options.disk, b.disk) && make_own_dir(options.memory, b.memory))
+        code = measure_in_child(&b, &options, argv + optind, argc - optind);
+    bench_remove_dir(b.disk);
+    bench_remove_dir(b.memory);
+    return code;
+}
