@@ -1,0 +1,195 @@
+// SPDX-FileCopyrightText: The BatchWeave authors
+// SPDX-License-Identifier: Apache-2.0
+#include "input/framestream.h"
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "input/bytestream.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/** Memory for a frame grows by at most this much ahead of its bytes. */
+#define STEP_BYTES (1u << 20)
+#define LENGTH_BYTES 4u
+
+struct framestream {
+    framestream_options options;
+    size_t path; /* index of the one that is read, or to open next */
+    bool is_open, owns_fd;
+    bytestream bytes;
+    uint64_t index; /* of the next frame, over all shards and files */
+};
+
+bw_status framestream_open(const framestream_options *options, framestream **stream,
+                           bw_error *error)
+{
+    if (options->shards == 0 || options->shard >= options->shards ||
+        (options->fd < 0 && options->count == 0))
+        return error_set(error, BW_INVALID, "shard %u/%u of frames is not valid", options->shard,
+                         options->shards);
+    framestream *made = mem_zalloc(sizeof *made);
+    if (made == NULL)
+        return error_set(error, BW_NOMEM, "no memory to read frames");
+    made->options = *options;
+    *stream = made;
+    return BW_OK;
+}
+
+static void close_source(framestream *s)
+{
+    if (!s->is_open)
+        return;
+    bytestream_close(&s->bytes);
+    if (s->owns_fd)
+        close(s->bytes.fd);
+    s->is_open = false;
+}
+
+static bw_status open_source(framestream *s, bw_error *error)
+{
+    const framestream_options *o = &s->options;
+    int fd = o->fd;
+    const char *name = o->name;
+    s->owns_fd = false;
+    if (fd < 0) {
+        name = o->paths[s->path];
+        s->owns_fd = strcmp(name, "-") != 0;
+        fd = s->owns_fd ? open(name, O_RDONLY | O_CLOEXEC) : STDIN_FILENO;
+    }
+    if (fd < 0) {
+        char text[128];
+        error_set(error, BW_INPUT_BAD, "input %s: cannot be opened: %s", name,
+                  strerror_r(errno, text, sizeof text));
+        error_set_key(error, name);
+        return BW_INPUT_BAD;
+    }
+    s->is_open = true;
+    const bw_status status = bytestream_open(&s->bytes, fd, name, o->tick, o->context, error);
+    if (status != BW_OK)
+        close_source(s);
+    return status;
+}
+
+static bw_status bad_frame(const framestream *s, uint64_t at, const char *what, bw_error *error)
+{
+    error_set(error, BW_INPUT_BAD, "input %s at byte %" PRIu64 ", frame %" PRIu64 ": %s",
+              s->bytes.name, at, s->index, what);
+    error_set_key(error, s->bytes.name);
+    return BW_INPUT_BAD;
+}
+
+/** The length of the next frame; opens the next file at the end of one, BW_END behind the last. */
+static bw_status next_length(framestream *s, uint32_t *length, bw_error *error)
+{
+    const size_t sources = s->options.fd >= 0 ? 1 : s->options.count;
+    for (;;) {
+        if (s->path >= sources)
+            return BW_END;
+        if (!s->is_open)
+            BW_TRY(open_source(s, error));
+        const uint64_t at = s->bytes.offset;
+        uint8_t head[LENGTH_BYTES];
+        size_t got;
+        BW_TRY(bytestream_read(&s->bytes, head, sizeof head, &got, error));
+        if (got > 0 && got < sizeof head)
+            return bad_frame(s, at, "the input ends within the length of a frame", error);
+        if (got == sizeof head) {
+            *length = (uint32_t)head[0] | (uint32_t)head[1] << 8 | (uint32_t)head[2] << 16 |
+                      (uint32_t)head[3] << 24;
+            if (*length <= s->options.frame_bytes_max)
+                return BW_OK;
+            char what[96];
+            snprintf(what, sizeof what, "declares %u bytes, at most %u are allowed", *length,
+                     s->options.frame_bytes_max);
+            return bad_frame(s, at, what, error);
+        }
+        close_source(s);
+        s->path++;
+    }
+}
+
+static bw_status ends_within(const framestream *s, uint64_t at, uint32_t length, uint64_t got,
+                             bw_error *error)
+{
+    char what[96];
+    snprintf(what, sizeof what, "the input ends after %" PRIu64 " of %u bytes", got, length);
+    return bad_frame(s, at, what, error);
+}
+
+static bw_status skip_frame(framestream *s, uint32_t length, bw_error *error)
+{
+    const uint64_t at = s->bytes.offset - LENGTH_BYTES;
+    uint64_t got;
+    BW_TRY(bytestream_skip(&s->bytes, length, &got, error));
+    if (got < length)
+        return ends_within(s, at, length, got, error);
+    s->index++;
+    return BW_OK;
+}
+
+static bw_status read_frame(framestream *s, uint32_t length, buf *frame, bw_error *error)
+{
+    const uint64_t at = s->bytes.offset - LENGTH_BYTES;
+    uint32_t left = length;
+    while (left > 0) {
+        const uint32_t step = left < STEP_BYTES ? left : STEP_BYTES;
+        size_t got;
+        if (buf_reserve(frame, step) != BW_OK)
+            return error_set(error, BW_NOMEM, "no memory for a frame of %u bytes", length);
+        BW_TRY(bytestream_read(&s->bytes, frame->data + frame->size, step, &got, error));
+        frame->size += got;
+        left -= (uint32_t)got;
+        if (got < step)
+            return ends_within(s, at, length, length - left, error);
+    }
+    s->index++;
+    return BW_OK;
+}
+
+static bool is_mine(const framestream *s)
+{
+    return s->index % s->options.shards == s->options.shard;
+}
+
+bw_status framestream_skip(framestream *s, uint64_t frames, bw_error *error)
+{
+    for (uint64_t passed = 0; passed < frames;) {
+        uint32_t length;
+        const bw_status status = next_length(s, &length, error);
+        if (status == BW_END)
+            return error_set(error, BW_INPUT_CHANGED,
+                             "the input holds %" PRIu64 " frames of this shard, but %" PRIu64
+                             " are published already",
+                             passed, frames);
+        BW_TRY(status);
+        const bool mine = is_mine(s);
+        BW_TRY(skip_frame(s, length, error));
+        passed += mine ? 1 : 0;
+    }
+    return BW_OK;
+}
+
+bw_status framestream_next(framestream *s, buf *frame, bw_error *error)
+{
+    buf_reset(frame);
+    for (;;) {
+        uint32_t length;
+        BW_TRY(next_length(s, &length, error));
+        if (is_mine(s))
+            return read_frame(s, length, frame, error);
+        BW_TRY(skip_frame(s, length, error));
+    }
+}
+
+void framestream_close(framestream *s)
+{
+    if (s == NULL)
+        return;
+    close_source(s);
+    mem_free(s);
+}

@@ -1,0 +1,33 @@
+// SPDX-FileCopyrightText: The BatchWeave authors
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * Writing whole files so that a reader, or the next start after a crash, sees the old content or
+ * the new one, never a part.
+ */
+#ifndef INPUT_SAVEFILE_H
+#define INPUT_SAVEFILE_H
+
+#include <batchweave/error.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+/**
+ * Writes `path`.tmp, then renames it to `path`. `durable`: content and directory are synced, so
+ * that it holds after a loss of power. `fault_name`: a fault point passed between writing and
+ * renaming, or NULL. One writer per path. BW_IO, BW_NO_SPACE.
+ */
+bw_status savefile_write(const char *path, const void *bytes, size_t size, bool durable,
+                         const char *fault_name, bw_error *error);
+/** Makes `path` and its parents. */
+bw_status savefile_mkdir(const char *path, bw_error *error);
+/** All that was written to the file system of directory `path` so far is durable on return. */
+bw_status savefile_sync(const char *path, bw_error *error);
+/**
+ * Reads `path` whole (release with savefile_free). BW_NOT_FOUND, BW_TOO_LARGE above `size_max`,
+ * BW_IO. The bytes end in a NUL not counted.
+ */
+bw_status savefile_read(const char *path, size_t size_max, char **bytes, size_t *size,
+                        bw_error *error);
+void savefile_free(char *bytes);
+
+#endif

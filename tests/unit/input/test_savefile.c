@@ -1,0 +1,102 @@
+// SPDX-FileCopyrightText: The BatchWeave authors
+// SPDX-License-Identifier: Apache-2.0
+#include "input/savefile.h"
+
+#include "base/error.h"
+#include "scratch.h"
+
+#include <signal.h>
+#include <sys/wait.h>
+
+static void assert_content(const char *path, const char *expected)
+{
+    char *bytes;
+    size_t size;
+    assert_int_equal(savefile_read(path, 100, &bytes, &size, NULL), BW_OK);
+    assert_int_equal(size, strlen(expected));
+    assert_string_equal(bytes, expected);
+    savefile_free(bytes);
+}
+
+static void test_write_and_replace(void **state)
+{
+    (void)state;
+    const char *const path = scratch_path("file");
+    assert_int_equal(savefile_write(path, "one", 3, true, NULL, NULL), BW_OK);
+    assert_content(path, "one");
+    assert_int_equal(savefile_write(path, "", 0, false, NULL, NULL), BW_OK);
+    assert_content(path, "");
+    assert_int_equal(access(scratch_path("file.tmp"), F_OK), -1);
+}
+
+/**
+ * Killed between the temporary file and its rename: the old content stands, and the next write
+ * succeeds.
+ */
+static void test_killed_before_the_rename(void **state)
+{
+    (void)state;
+    const char *const path = scratch_path("cursor");
+    assert_int_equal(savefile_write(path, "old", 3, true, NULL, NULL), BW_OK);
+    const pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        setenv("BATCHWEAVE_FAULT", "kill:other;kill:cursor-save:2", 1);
+        savefile_write(path, "mid", 3, true, "cursor-save", NULL);
+        savefile_write(path, "new", 3, true, "cursor-save", NULL);
+        _exit(0);
+    }
+    int status = 0;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+    assert_content(path, "mid");
+    assert_int_equal(savefile_write(path, "next", 4, true, NULL, NULL), BW_OK);
+    assert_content(path, "next");
+}
+
+static void test_failures_are_typed(void **state)
+{
+    (void)state;
+    bw_error *error = bw_error_new();
+    assert_int_equal(savefile_write(scratch_path("none/file"), "x", 1, true, NULL, error), BW_IO);
+    assert_non_null(strstr(bw_error_key(error), "none/file"));
+    scratch_folder("folder");
+    assert_int_equal(savefile_write(scratch_path("folder"), "x", 1, false, NULL, error), BW_IO);
+    assert_int_equal(access(scratch_path("folder.tmp"), F_OK), -1);
+    char *bytes;
+    size_t size;
+    assert_int_equal(savefile_read(scratch_path("absent"), 10, &bytes, &size, error), BW_NOT_FOUND);
+    assert_int_equal(savefile_read(scratch_path("folder"), 10, &bytes, &size, error), BW_IO);
+    scratch_file("eleven", "12345678901", 11);
+    assert_int_equal(savefile_read(scratch_path("eleven"), 10, &bytes, &size, error), BW_TOO_LARGE);
+    char longest[PATH_MAX + 10];
+    memset(longest, 'x', sizeof longest - 1);
+    longest[sizeof longest - 1] = '\0';
+    assert_int_equal(savefile_write(longest, "x", 1, false, NULL, error), BW_IO);
+    assert_int_equal(savefile_mkdir(longest, error), BW_IO);
+    bw_error_free(error);
+}
+
+static void test_mkdir_and_sync(void **state)
+{
+    (void)state;
+    const char *const path = scratch_path("m/a/b");
+    assert_int_equal(savefile_mkdir(path, NULL), BW_OK);
+    assert_int_equal(savefile_mkdir(path, NULL), BW_OK);
+    assert_int_equal(savefile_sync(path, NULL), BW_OK);
+    assert_int_equal(savefile_sync(scratch_path("m/none"), NULL), BW_IO);
+    scratch_file("m/file", "x", 1);
+    assert_int_equal(savefile_mkdir(scratch_path("m/file"), NULL), BW_IO);
+    assert_int_equal(savefile_mkdir(scratch_path("m/file/x"), NULL), BW_IO);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_write_and_replace),
+        cmocka_unit_test(test_killed_before_the_rename),
+        cmocka_unit_test(test_failures_are_typed),
+        cmocka_unit_test(test_mkdir_and_sync),
+    };
+    return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
+}
