@@ -22,7 +22,8 @@ typedef struct cursor {
     cursor_mode mode;
     uint32_t dp;
     bool has_nonce;
-    uint64_t nonce;   /* of the step last handed out from: this one when item > 0, else the one before */
+    /* of the step last handed out from: this one when item > 0, else the one before */
+    uint64_t nonce;
     uint64_t version; /* advisory */
     uint32_t skip_count;
     skip_range *skips;

@@ -10,7 +10,12 @@
 #define FRAME_ITEM_BYTES 16u
 #define SLICE_BYTES_MAX (1ull << 32)
 
-typedef enum item_kind { ITEM_RAW = 0, ITEM_SAMPLES = 1, ITEM_SAFETENSORS = 2, ITEM_KINDS } item_kind;
+typedef enum item_kind {
+    ITEM_RAW = 0,
+    ITEM_SAMPLES = 1,
+    ITEM_SAFETENSORS = 2,
+    ITEM_KINDS
+} item_kind;
 typedef enum item_codec { CODEC_NONE = 0, CODEC_ZSTD = 1 } item_codec;
 
 typedef struct frame_item {
@@ -39,15 +44,19 @@ static inline uint64_t frame_table_end(uint32_t items)
     return FRAME_HEAD_BYTES + (uint64_t)FRAME_ITEM_BYTES * items;
 }
 
-/** Sets every item's offset and the head's three byte counts from the items' stored and plain lengths. BW_TOO_LARGE above 4 GiB. */
+/** Sets every item's offset and the head's three byte counts from the items' stored and plain
+ * lengths. BW_TOO_LARGE above 4 GiB. */
 bw_status frame_layout(frame_head *head, frame_item *items);
 /** Appends head and item table; the caller writes the items at their offsets, zeros between. */
 bw_status frame_encode_head(const frame_head *head, const frame_item *items, buf *out);
 
-/** Reads and checks head and table from the first `bytes.size` ≥ frame_table_end bytes of a frame. BW_CORRUPT, BW_FORMAT, BW_UNSUPPORTED.
- *  `items` has room for `items_max`; more is BW_CORRUPT. */
-bw_status frame_decode_head(view bytes, frame_head *head, frame_item *items, uint32_t items_max, bw_error *error);
-/** Head checked as above and as the descriptor expects it; every item's CRC and all padding checked. `bytes` is the whole frame. */
-bw_status frame_verify(view bytes, const frame_head *expected, frame_item *items, uint32_t items_max, bw_error *error);
+/** Reads and checks head and table from the first `bytes.size` ≥ frame_table_end bytes of a frame.
+ * BW_CORRUPT, BW_FORMAT, BW_UNSUPPORTED. `items` has room for `items_max`; more is BW_CORRUPT. */
+bw_status frame_decode_head(view bytes, frame_head *head, frame_item *items, uint32_t items_max,
+                            bw_error *error);
+/** Head checked as above and as the descriptor expects it; every item's CRC and all padding checked.
+ * `bytes` is the whole frame. */
+bw_status frame_verify(view bytes, const frame_head *expected, frame_item *items,
+                       uint32_t items_max, bw_error *error);
 
 #endif

@@ -25,7 +25,9 @@ void key_manifest(object_key *key, uint64_t version);
 void key_marker(object_key *key, uint64_t block);
 void key_segment(object_key *key, uint64_t first, uint64_t last, const hash128 *hash);
 void key_page(object_key *key, uint64_t version, uint64_t nonce);
-void key_part(object_key *key, view producer, uint32_t epoch, uint64_t seq, uint64_t nonce, uint32_t part);
+/** Parts and states: an empty key, which no store takes, when memory for the hash ran out. */
+void key_part(object_key *key, view producer, uint32_t epoch, uint64_t seq, uint64_t nonce,
+              uint32_t part);
 void key_state(object_key *key, view producer, uint32_t epoch, uint64_t seq, uint64_t nonce);
 void key_probe(object_key *key, uint64_t nonce);
 
@@ -45,16 +47,18 @@ typedef enum key_kind {
 
 typedef struct key_fields {
     key_kind kind;
-    uint64_t number; /* version of a manifest or page, block, first step of a segment, seq of a part or state */
-    uint64_t last;   /* segment */
-    hash128 hash;    /* segment */
-    uint64_t nonce;  /* page, part, state, probe */
-    uint32_t epoch;  /* part, state */
+    /* version of a manifest or page, block, first step of a segment, seq of a part or state */
+    uint64_t number;
+    uint64_t last;  /* segment */
+    hash128 hash;   /* segment */
+    uint64_t nonce; /* page, part, state, probe */
+    uint32_t epoch; /* part, state */
     uint32_t part;
-    view producer;   /* part, state: points into `text` */
+    view producer; /* part, state: points into `text` */
 } key_fields;
 
-/** Exactly the canonical spelling parses (the two hex digits checked); everything else is KEY_FOREIGN. */
+/** Exactly the canonical spelling parses (the two hex digits checked); everything else is
+ * KEY_FOREIGN. */
 void key_parse(view text, key_fields *fields);
 
 #endif

@@ -47,8 +47,8 @@ typedef struct producer_entry {
     uint64_t seq, offset;
     uint64_t swept_seq, swept_offset;
     uint64_t last_publish, last_commit; /* versions */
-    view state;          /* state_is_object false */
-    state_ref state_ref; /* state_is_object true */
+    view state;                         /* state_is_object false */
+    state_ref state_ref;                /* state_is_object true */
 } producer_entry;
 
 typedef struct pin {
@@ -112,10 +112,13 @@ static inline uint64_t manifest_tail_first(const manifest *m)
     return m->next - m->tail.records;
 }
 
-/** The stored object of a draft. `tail.bytes` must be an encoded block. BW_MANIFEST_FULL above the hard cap. */
+/** The stored object of a draft. `tail.bytes` must be an encoded block. BW_MANIFEST_FULL above the
+ * hard cap. */
 bw_status manifest_encode(const manifest *draft, buf *out);
-/** Checks every rule of section 10. Takes over `object` (from mem_alloc) on success only. One reference is the caller's. */
-bw_status manifest_decode(uint8_t *object, size_t bytes, uint32_t slices, manifest **out, bw_error *error);
+/** Checks every rule of section 10. Takes over `object` (from mem_alloc) on success only. One
+ * reference is the caller's. */
+bw_status manifest_decode(uint8_t *object, size_t bytes, uint32_t slices, manifest **out,
+                          bw_error *error);
 manifest *manifest_ref(manifest *m);
 void manifest_unref(manifest *m); /* NULL is fine */
 

@@ -23,8 +23,10 @@ typedef struct tgb_extent {
     uint64_t total_bytes;   /* all parts, with the footer */
 } tgb_extent;
 
-/** Places of all slices from their framed lengths. `places` has room for `slices` (NULL: only the extent). BW_TOO_LARGE beyond the caps. */
-bw_status tgb_pack(const uint64_t *lengths, uint32_t slices, uint64_t part_bytes, uint64_t footer_bytes, place *places, tgb_extent *extent);
+/** Places of all slices from their framed lengths. `places` has room for `slices` (NULL: only the
+ * extent). BW_TOO_LARGE beyond the caps. */
+bw_status tgb_pack(const uint64_t *lengths, uint32_t slices, uint64_t part_bytes,
+                   uint64_t footer_bytes, place *places, tgb_extent *extent);
 /** Place of one slice when all have the same length: O(1). */
 void tgb_place_uniform(uint64_t length, uint64_t part_bytes, uint32_t slice, place *out);
 
@@ -51,6 +53,7 @@ bw_status footer_encode(const footer *f, buf *out);
 bw_status footer_decode(view object, footer *f, bw_error *error);
 void footer_free(footer *f);
 /** Calls back for each sample id of a slice; stops at the first non-zero answer and returns it. */
-int footer_samples(const footer *f, uint32_t slice, int (*each)(void *context, view id), void *context);
+int footer_samples(const footer *f, uint32_t slice, int (*each)(void *context, view id),
+                   void *context);
 
 #endif

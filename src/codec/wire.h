@@ -54,11 +54,21 @@ view wire_view(wire_reader *r, size_t size);
 view wire_text8(wire_reader *r);
 view wire_text16(wire_reader *r);
 view wire_text32(wire_reader *r);
+/** Minimal unsigned LEB128; a longer spelling or more than 64 bits fails. */
+uint64_t wire_leb(wire_reader *r);
 /** Reads `size` bytes that must be zero. */
 void wire_zero(wire_reader *r, size_t size);
 size_t wire_left(const wire_reader *r);
 /** True when nothing failed and nothing is left. */
 bool wire_done(const wire_reader *r);
+
+/** Appends a length and the bytes; BW_TOO_LARGE in `out` when the length does not fit its field. */
+void wire_put_text8(buf *out, view text);
+void wire_put_text16(buf *out, view text);
+void wire_put_text32(buf *out, view text);
+void wire_put_leb(buf *out, uint64_t value);
+/** Bytes that wire_put_leb takes. */
+size_t wire_leb_bytes(uint64_t value);
 
 #define OBJECT_HEAD_BYTES 16u
 #define OBJECT_EXTRA_BYTES 20u /* head and CRC */
@@ -82,9 +92,11 @@ const char *object_kind_name(object_kind kind);
 size_t object_bytes_max(object_kind kind);
 /** Appends the head; returns where it stands, for object_finish. */
 size_t object_begin(buf *out, object_kind kind);
-/** Sets the body's length and appends the CRC. */
+/** Sets the body's length and appends the CRC; BW_TOO_LARGE in `out` when the object is above its
+ * cap. */
 void object_finish(buf *out, size_t at);
-/** Checks magic, version, flags, length and CRC; BW_CORRUPT, BW_FORMAT or BW_OK and the body. */
+/** Checks the CRC, then magic, version, flags and length. BW_OK and the body; BW_CORRUPT; BW_FORMAT
+ * for an intact object of another kind, a newer version or an unknown flag. */
 bw_status object_open(view object, object_kind kind, view *body, bw_error *error);
 
 #endif

@@ -1,0 +1,204 @@
+// SPDX-FileCopyrightText: The BatchWeave authors
+// SPDX-License-Identifier: Apache-2.0
+#include "codec/cursor.h"
+
+#include "base/alloc.h"
+#include <inttypes.h>
+#include <jansson.h>
+#include <string.h>
+
+/* The longest canonical cursor has about 44 KB; room for white space, and a bound on what a parser
+ * builds. */
+#define CURSOR_TEXT_MAX (128u << 10)
+#define CURSOR_KEYS 9u
+#define NONCE_BYTES 8u
+
+static bool skips_are_valid(const skip_range *skips, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        if (skips[i].first >= skips[i].end || skips[i].end > INT64_MAX ||
+            (i > 0 && skips[i].first <= skips[i - 1].end))
+            return false;
+    }
+    return count <= SKIPS_MAX;
+}
+
+bw_status cursor_encode(const cursor *c, buf *out)
+{
+    if (c->step > INT64_MAX || c->version > INT64_MAX || c->dp == 0 || c->mode > MODE_SCALE_BATCH ||
+        !skips_are_valid(c->skips, c->skip_count))
+        return BW_CURSOR_INVALID;
+    char uuid[2 * UUID_BYTES + 1];
+    hex_encode(c->uuid, UUID_BYTES, uuid);
+    buf_printf(out,
+               "{\"batchweave\":1,\"namespace\":\"%s\",\"step\":%" PRIu64 ",\"item\":%" PRIu32
+               ",\"mode\":\"%s\",\"dp\":%" PRIu32 ",\"nonce\":",
+               uuid, c->step, c->item, c->mode == MODE_SAME_BATCH ? "same_batch" : "scale_batch",
+               c->dp);
+    if (c->has_nonce)
+        buf_printf(out, "\"%016" PRIx64 "\"", c->nonce);
+    else
+        buf_put_text(out, "null");
+    buf_printf(out, ",\"version\":%" PRIu64 ",\"skips\":[", c->version);
+    for (uint32_t i = 0; i < c->skip_count; i++)
+        buf_printf(out, "%s[%" PRIu64 ",%" PRIu64 "]", i > 0 ? "," : "", c->skips[i].first,
+                   c->skips[i].end);
+    buf_put_text(out, "]}");
+    return buf_status(out);
+}
+
+static bool read_number(const json_t *value, uint64_t most, uint64_t *out)
+{
+    if (!json_is_integer(value) || json_integer_value(value) < 0)
+        return false;
+    *out = (uint64_t)json_integer_value(value);
+    return *out <= most;
+}
+
+static bool read_hex(const json_t *value, uint8_t *bytes, size_t size)
+{
+    return json_is_string(value) &&
+           hex_decode(json_string_value(value), json_string_length(value), bytes, size) == 0;
+}
+
+static bool read_nonce(const json_t *value, cursor *c)
+{
+    uint8_t bytes[NONCE_BYTES];
+    c->nonce = 0;
+    c->has_nonce = !json_is_null(value);
+    if (!c->has_nonce)
+        return value != NULL;
+    if (!read_hex(value, bytes, sizeof bytes))
+        return false;
+    for (size_t i = 0; i < sizeof bytes; i++)
+        c->nonce = c->nonce << 8 | bytes[i];
+    return true;
+}
+
+static bool read_mode(const json_t *value, cursor *c)
+{
+    const char *mode = json_string_value(value);
+    if (mode == NULL)
+        return false;
+    c->mode = strcmp(mode, "scale_batch") == 0 ? MODE_SCALE_BATCH : MODE_SAME_BATCH;
+    return c->mode == MODE_SCALE_BATCH || strcmp(mode, "same_batch") == 0;
+}
+
+static bw_status read_skips(const json_t *value, cursor *c, bw_error *error)
+{
+    const size_t count = json_array_size(value);
+    if (!json_is_array(value) || count > SKIPS_MAX)
+        return error_set(error, BW_CURSOR_INVALID,
+                         "cursor: `skips` is no list of at most %u ranges", SKIPS_MAX);
+    c->skips = mem_array(count, sizeof *c->skips);
+    if (c->skips == NULL)
+        return error_set(error, BW_NOMEM, "cursor: no memory for %zu skips", count);
+    for (size_t i = 0; i < count; i++) {
+        const json_t *range = json_array_get(value, i);
+        if (json_array_size(range) != 2 ||
+            !read_number(json_array_get(range, 0), INT64_MAX, &c->skips[i].first) ||
+            !read_number(json_array_get(range, 1), INT64_MAX, &c->skips[i].end))
+            return error_set(error, BW_CURSOR_INVALID, "cursor: skip %zu is no [first, end]", i);
+    }
+    c->skip_count = (uint32_t)count;
+    if (!skips_are_valid(c->skips, c->skip_count))
+        return error_set(error, BW_CURSOR_INVALID,
+                         "cursor: skips are not ascending, apart and longer than nothing");
+    return BW_OK;
+}
+
+static bw_status read_fields(const json_t *root, cursor *c, bw_error *error)
+{
+    uint64_t format, item = 0, dp = 0;
+    const char *fault = NULL;
+    if (!json_is_object(root))
+        return error_set(error, BW_CURSOR_INVALID, "cursor: not a JSON object");
+    if (!read_number(json_object_get(root, "batchweave"), 1, &format) || format != 1)
+        fault = "batchweave";
+    else if (!read_hex(json_object_get(root, "namespace"), c->uuid, UUID_BYTES))
+        fault = "namespace";
+    else if (!read_number(json_object_get(root, "step"), INT64_MAX, &c->step))
+        fault = "step";
+    else if (!read_number(json_object_get(root, "item"), UINT32_MAX, &item))
+        fault = "item";
+    else if (!read_mode(json_object_get(root, "mode"), c))
+        fault = "mode";
+    else if (!read_number(json_object_get(root, "dp"), UINT32_MAX, &dp) || dp == 0)
+        fault = "dp";
+    else if (!read_nonce(json_object_get(root, "nonce"), c))
+        fault = "nonce";
+    else if (!read_number(json_object_get(root, "version"), INT64_MAX, &c->version))
+        fault = "version";
+    if (fault != NULL)
+        return error_set(error, BW_CURSOR_INVALID, "cursor: `%s` is missing or not valid", fault);
+    c->item = (uint32_t)item;
+    c->dp = (uint32_t)dp;
+    BW_TRY(read_skips(json_object_get(root, "skips"), c, error));
+    if (json_object_size(root) != CURSOR_KEYS)
+        return error_set(error, BW_CURSOR_INVALID, "cursor: a key that is not known");
+    return BW_OK;
+}
+
+bw_status cursor_decode(view json, cursor *c, bw_error *error)
+{
+    memset(c, 0, sizeof *c);
+    if (json.size == 0 || json.size > CURSOR_TEXT_MAX)
+        return error_set(error, BW_CURSOR_INVALID, "cursor: %zu bytes of JSON", json.size);
+    json_error_t why;
+    json_t *root = json_loadb((const char *)json.data, json.size, JSON_REJECT_DUPLICATES, &why);
+    if (root == NULL && json_error_code(&why) == json_error_out_of_memory)
+        return error_set(error, BW_NOMEM, "cursor: no memory to read the JSON");
+    if (root == NULL)
+        return error_set(error, BW_CURSOR_INVALID, "cursor: line %d column %d: %s", why.line,
+                         why.column, why.text);
+    const bw_status status = read_fields(root, c, error);
+    json_decref(root);
+    if (status != BW_OK)
+        cursor_free(c);
+    return status;
+}
+
+bw_status cursor_copy(cursor *to, const cursor *from)
+{
+    *to = *from;
+    to->skips = mem_dup(from->skips, from->skip_count * sizeof *from->skips);
+    if (to->skips != NULL)
+        return BW_OK;
+    memset(to, 0, sizeof *to);
+    return BW_NOMEM;
+}
+
+void cursor_free(cursor *c)
+{
+    mem_free(c->skips);
+    memset(c, 0, sizeof *c);
+}
+
+bool cursor_equal(const cursor *a, const cursor *b)
+{
+    bool equal = a->step == b->step && a->item == b->item && a->mode == b->mode && a->dp == b->dp &&
+                 a->skip_count == b->skip_count;
+    for (uint32_t i = 0; equal && i < a->skip_count; i++)
+        equal = a->skips[i].first == b->skips[i].first && a->skips[i].end == b->skips[i].end;
+    return equal;
+}
+
+bw_status cursor_hash(const cursor *c, hash128 *out)
+{
+    buf bytes;
+    buf_init(&bytes, 64 + (size_t)SKIPS_MAX * 16);
+    buf_put_u64(&bytes, c->step);
+    buf_put_u32(&bytes, c->item);
+    buf_put_u8(&bytes, (uint8_t)c->mode);
+    buf_put_u32(&bytes, c->dp);
+    buf_put_u32(&bytes, c->skip_count);
+    for (uint32_t i = 0; i < c->skip_count; i++) {
+        buf_put_u64(&bytes, c->skips[i].first);
+        buf_put_u64(&bytes, c->skips[i].end);
+    }
+    bw_status status = buf_status(&bytes);
+    if (status == BW_OK)
+        status = hash_bytes(bytes.data, bytes.size, out);
+    buf_free(&bytes);
+    return status;
+}
