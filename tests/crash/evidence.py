@@ -1,0 +1,38 @@
+# SPDX-FileCopyrightText: The BatchWeave authors
+# SPDX-License-Identifier: Apache-2.0
+"""What ranks wrote down, compared with the stored bytes: `consume --out` and `consume --digest`."""
+
+import os
+
+
+def slice_place(index, cp):
+    return f"{index // cp}.{index % cp}"
+
+
+def expected_files(steps, rank, cp=1):
+    """{name under --out: bytes} of what one rank (None: all) must have been handed."""
+    return {f"{step}/{slice_place(index, cp)}.{item}": data
+            for step, _, rows in steps for index, row in enumerate(rows) if rank in (None, index)
+            for item, (data, pad) in enumerate(row) if not pad}
+
+
+def found_files(folder):
+    out = {}
+    for parent, _, names in os.walk(folder):
+        for name in names:
+            path = os.path.join(parent, name)
+            with open(path, "rb") as file:
+                out[os.path.relpath(path, folder)] = file.read()
+    return out
+
+
+def prove_out(folder, steps, rank):
+    """A name is a step and a place, so equal sets of files mean: all of it, once, and the very bytes."""
+    expected, found = expected_files(steps, rank), found_files(folder)
+    stray = sorted(set(found) - set(expected))
+    # A kill may leave the temporary file of an atomic write behind, never a name of its own.
+    stray = [name for name in stray if ".tmp" not in name]
+    missing = sorted(set(expected) - set(found))
+    other = sorted(name for name in expected if name in found and found[name] != expected[name])
+    if stray or missing or other:
+        raise ValueError(f"{folder}: stray {stray[:3]}, missing {missing[:3]}, other bytes {other[:3]}")

@@ -1,0 +1,230 @@
+# SPDX-FileCopyrightText: The BatchWeave authors
+# SPDX-License-Identifier: Apache-2.0
+"""The demo: real text through a real namespace while its processes are killed and frozen, then the proof.
+
+demo.py [--json FILE] [--seed N]. Four producers pack the standard library's sources into global batches, an 8-rank
+training loop reads them; a producer and the trainer are killed with -9 at random moments, one producer is frozen
+inside a commit until the manifests around it are gone. prove.py judges. Exit 0 only with verdict ok.
+"""
+
+import argparse
+import json
+import os
+import random
+import subprocess
+import sys
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "crash"))
+
+import processes  # noqa: E402
+import check_namespace  # noqa: E402
+import sources  # noqa: E402
+
+PRODUCERS = 4
+RANKS = 8
+BLOCK_SIZE = 4
+TIME_LIMIT = 100
+KILLS = 3  # of producers, and as many of the trainer
+
+
+class Sad(Exception):
+    """The demo cannot go on; says why."""
+
+
+class Worker:
+    """A producer or the trainer: started again after each kill, until it ends well."""
+
+    def __init__(self, name, start):
+        self.name = name
+        self.start = start  # called with the number of the incarnation
+        self.life = 0
+        self.process = start(0)
+
+    def again(self):
+        self.life += 1
+        self.process = self.start(self.life)
+
+    def finished(self):
+        state = self.process.state()
+        if state in ("failed", "killed"):
+            raise Sad(f"{self.name} ended: {self.process.story()}")
+        return state == "done"
+
+
+class Demo:
+    def __init__(self, options):
+        self.began = time.monotonic()
+        self.rng = random.Random(options.seed)
+        self.shop = processes.Workshop(processes.find_binary(options.binary), processes.scratch_folder("bw-demo-"))
+        self.kills = {"producer": 0, "trainer": 0}
+        self.ghosts = 0
+        self.outs = []
+        self.sweeper = None
+
+    def tell(self, text):
+        print(f"{time.monotonic() - self.began:6.1f} s  {text}", flush=True)
+
+    # -- the cast --
+
+    def prepare(self):
+        """The text, copied so that the producers see these files and nothing else; the proof reads the originals."""
+        self.text = os.path.join(self.shop.folder, "text")
+        names = sources.select()
+        total = 0
+        for name in names:
+            path = os.path.join(self.text, name)
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            with open(path, "wb") as file:
+                total += file.write(sources.read(name))
+        self.shop.run("init", self.shop.words("init", "--dp", RANKS, "--items", 2, "--block-size", BLOCK_SIZE,
+                                              "--tail-cap", 256, "--part-size", 4096))
+        self.tell(f"a namespace for {RANKS} ranks; {len(names)} source files of Python's library, {total:,} bytes, "
+                  f"for {PRODUCERS} producers")
+
+    def producer(self, number, fault=None):
+        words = self.shop.words("produce", "--id", f"p{number}", "--shard", f"{number}/{PRODUCERS}", "--seq-len", 512,
+                                f"text:{self.text}")
+        return Worker(f"p{number}", lambda life: self.shop.start(f"p{number}", words, None if life else fault))
+
+    def trainer(self):
+        def start(life):
+            self.outs.append(os.path.join(self.shop.folder, f"out-{life}"))
+            os.mkdir(self.outs[-1])
+            return self.shop.start("trainer", self.shop.words(
+                "consume", "--world", RANKS, "--cursor", os.path.join(self.shop.folder, "cursor"), "--save-every", 5,
+                "--out", self.outs[-1], "--step-ms", 10))
+        return Worker("the trainer", start)
+
+    # -- the play --
+
+    def sweep(self):
+        if self.sweeper is not None:
+            state = self.sweeper.state()
+            if state == "running":
+                return False
+            if state != "done":
+                raise Sad(self.sweeper.story())
+        self.sweeper = self.shop.start("gc", self.shop.words("gc", "--manifests-only", "--apply"))
+        return True
+
+    def versions(self):
+        return [int(name[:20]) for name in os.listdir(os.path.join(self.shop.space, "manifest"))]
+
+    def retired(self):
+        folder = os.path.join(self.shop.space, "retired")
+        return len(os.listdir(folder)) if os.path.isdir(folder) else 0
+
+    def strike(self, kind, worker):
+        if worker.process.state() != "running":
+            return
+        worker.process.kill()
+        if worker.process.state() == "killed":
+            self.kills[kind] += 1
+            steps = f", {len(self.versions())} manifests on the store"
+            self.tell(f"kill -9 {worker.name}, started again{steps}")
+            worker.again()
+
+    def play(self):
+        sleeper = self.producer(0, fault="stop:create-in-flight:3")
+        producers = [sleeper] + [self.producer(k) for k in range(1, PRODUCERS)]
+        trainer = self.trainer()
+        frozen_block = thawed = None
+        frozen_over = sealed = False
+        next_kill = {"producer": time.monotonic() + 0.3, "trainer": time.monotonic() + 0.6}
+        sweep_at = 0.0
+        while True:
+            now = time.monotonic()
+            if now - self.began > TIME_LIMIT:
+                raise Sad(f"not done after {TIME_LIMIT} s; {trainer.process.story()}")
+            # A frozen committer, and the sweep around it.
+            if frozen_block is None and sleeper.process.state() == "stopped":
+                frozen_block = (max(self.versions()) + 1) // BLOCK_SIZE
+                self.tell(f"p0 freezes inside the create of a manifest of block {frozen_block}")
+            if frozen_block is not None and thawed is None and self.retired() > frozen_block \
+                    and self.sweeper.state() != "running":
+                self.tell(f"block {frozen_block} is retired and its manifests are deleted; p0 thaws and goes on creating")
+                sleeper.process.thaw()
+                thawed = now
+            if thawed and not frozen_over:
+                result = check_namespace.check(self.shop.space, deep=False)
+                self.ghosts = len(result.ghosts)
+                if self.ghosts:
+                    self.tell(f"its create was answered CREATED on a dead name: a ghost; nobody believes it")
+                frozen_over = self.ghosts > 0 or now - thawed > 5
+            if thawed is None or frozen_over:
+                if now >= sweep_at and self.sweep():
+                    sweep_at = now + 0.2
+            # Kills at random moments.
+            for kind in ("producer", "trainer"):
+                if self.kills[kind] < KILLS and now >= next_kill[kind]:
+                    others = [p for p in producers[1:] if p.process.state() == "running"]
+                    if kind == "trainer" or others:
+                        self.strike(kind, trainer if kind == "trainer" else self.rng.choice(others))
+                    next_kill[kind] = time.monotonic() + self.rng.uniform(0.2, 1.2)
+            # The end.
+            if not sealed and thawed and frozen_over and all([p.finished() for p in producers]):
+                self.shop.run("seal", self.shop.words("seal"))
+                sealed = True
+                self.tell("all producers have finished; the namespace is sealed")
+            if trainer.finished():
+                self.tell("the trainer has read to the end")
+                return
+            if frozen_block is None and sleeper.process.state() == "done":
+                raise Sad("p0 had nothing to commit when it was to freeze")
+            time.sleep(0.01)
+
+    def verdict(self):
+        judge = subprocess.run([sys.executable, "-B", os.path.join(HERE, "prove.py"), self.shop.space, *self.outs],
+                               stdout=subprocess.PIPE, text=True, check=False)
+        verdict = json.loads(judge.stdout or '{"verdict": "failed", "why": "the judge said nothing"}')
+        verdict.update(ghosts=self.ghosts, kills_producer=self.kills["producer"], kills_trainer=self.kills["trainer"],
+                       producers=PRODUCERS, ranks=RANKS, seconds=round(time.monotonic() - self.began, 1))
+        for name in ("ghosts", "blocks_retired", "kills_producer", "kills_trainer"):
+            if verdict["verdict"] == "ok" and not verdict.get(name):
+                verdict.update(verdict="failed", why=f"{name} is zero: the demo did not show what it should")
+        return verdict
+
+
+def report(v):
+    if v["verdict"] != "ok":
+        return f"verdict: FAILED: {v['why']}"
+    print(f"""
+  sources     {v['source_files']} files, {v['source_bytes']:,} bytes, sha256 over all {v['digest'][:16]}…
+  delivered   {v['steps']} steps, {v['items']:,} items in {v['fragments']:,} fragments, {v['pads']} pads,
+              {v['steps_delivered_twice']} steps delivered again after a kill, byte for byte the same
+  the chain   {v['versions']} manifests, {v['blocks_retired']} blocks of them retired, {v['ghosts']} ghost(s) met,
+              {v['orphans']} orphans left by the killed
+  survived    kill -9 of a producer {v['kills_producer']} times and of the trainer {v['kills_trainer']} times, one frozen committer
+""")
+    return (f"verdict: ok: each of the {v['source_bytes']:,} source bytes was delivered to the {v['ranks']} ranks exactly once, "
+            f"in one order, in {v['seconds']} s")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--json", metavar="FILE")
+    parser.add_argument("--seed", type=int, default=None)
+    parser.add_argument("--binary", help="default: build/cli/batchweave")
+    options = parser.parse_args()
+    demo = Demo(options)
+    try:
+        demo.prepare()
+        demo.play()
+        demo.tell("the judge rebuilds the text from what was delivered")
+        verdict = demo.verdict()
+    except (Sad, RuntimeError) as error:
+        verdict = {"verdict": "failed", "why": str(error)}
+    finally:
+        demo.shop.close()
+    print(report(verdict))
+    if options.json:
+        with open(options.json, "w", encoding="utf-8") as file:
+            json.dump(verdict, file)
+            file.write("\n")
+    return 0 if verdict["verdict"] == "ok" else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
