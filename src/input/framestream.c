@@ -3,6 +3,7 @@
 #include "input/framestream.h"
 
 #include "base/alloc.h"
+#include "base/buf.h"
 #include "base/error.h"
 #include "input/bytestream.h"
 
@@ -174,16 +175,31 @@ bw_status framestream_skip(framestream *s, uint64_t frames, bw_error *error)
     return BW_OK;
 }
 
-bw_status framestream_next(framestream *s, buf *frame, bw_error *error)
+bw_status framestream_next(framestream *s, void **frame, size_t *size, bw_error *error)
 {
-    buf_reset(frame);
+    uint32_t length;
     for (;;) {
-        uint32_t length;
         BW_TRY(next_length(s, &length, error));
         if (is_mine(s))
-            return read_frame(s, length, frame, error);
+            break;
         BW_TRY(skip_frame(s, length, error));
     }
+    buf bytes;
+    buf_init(&bytes, length > 0 ? length : 1);
+    bw_status status = buf_reserve(&bytes, length > 0 && length < STEP_BYTES ? length : 1);
+    if (status == BW_OK)
+        status = read_frame(s, length, &bytes, error);
+    else
+        error_set(error, status, "no memory for a frame of %u bytes", length);
+    if (status == BW_OK)
+        *frame = buf_take(&bytes, size);
+    buf_free(&bytes);
+    return status;
+}
+
+void framestream_free(void *frame)
+{
+    mem_free(frame);
 }
 
 void framestream_close(framestream *s)

@@ -11,8 +11,6 @@
 #ifndef INPUT_FRAMESTREAM_H
 #define INPUT_FRAMESTREAM_H
 
-#include "base/buf.h"
-
 #include <batchweave/error.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -34,8 +32,9 @@ bw_status framestream_open(const framestream_options *options, framestream **str
                            bw_error *error);
 /** Passes over `frames` frames of this shard; BW_INPUT_CHANGED when the input holds fewer. */
 bw_status framestream_skip(framestream *stream, uint64_t frames, bw_error *error);
-/** The next frame of this shard, appended to `frame` (emptied before). BW_END at the end. */
-bw_status framestream_next(framestream *stream, buf *frame, bw_error *error);
+/** The next frame of this shard, the caller's: release with framestream_free. BW_END at the end. */
+bw_status framestream_next(framestream *stream, void **frame, size_t *size, bw_error *error);
+void framestream_free(void *frame);
 void framestream_close(framestream *stream);
 
 #endif
