@@ -100,5 +100,11 @@ void bench_remove_dir(const char *path);
 
 /* ---- the groups, in the order in which they run ---- */
 bw_status bench_limits(bench *b, bw_error *error);
+bw_status bench_decode(bench *b, bw_error *error);
+bw_status bench_commit(bench *b, bw_error *error);
+bw_status bench_history(bench *b, bw_error *error);
+bw_status bench_manifest(bench *b, bw_error *error);
+bw_status bench_next(bench *b, bw_error *error);
+bw_status bench_requests(bench *b, bw_error *error);
 
 #endif

@@ -20,6 +20,7 @@ typedef struct bench_group {
 
 static const bench_group groups[] = {
     {"limits", "what the machine can do: memcpy, pread, fdatasync, publish by link", bench_limits},
+    {"decode", "CRC and full check of a segment, for each descriptor", bench_decode},
 };
 #define GROUP_COUNT (sizeof groups / sizeof groups[0])
 
@@ -91,6 +92,23 @@ static bool make_own_dir(const char *parent, char *path)
         return false;
     }
     return true;
+}
+
+/** The command line beside this program: installed, or in a build folder. "batchweave" when there is none. */
+static void find_program(char *path)
+{
+    static const char *const places[] = {"batchweave", "../cli/batchweave", "../../bin/batchweave"};
+    char own[BENCH_PATH_MAX];
+    const ssize_t size = readlink("/proc/self/exe", own, sizeof own - 1);
+    own[size < 0 ? 0 : size] = '\0';
+    char *slash = strrchr(own, '/');
+    for (size_t i = 0; slash != NULL && i < sizeof places / sizeof places[0]; i++) {
+        *slash = '\0';
+        const int length = snprintf(path, BENCH_PATH_MAX, "%s/%s", own, places[i]);
+        if (length > 0 && (size_t)length < BENCH_PATH_MAX && access(path, X_OK) == 0)
+            return;
+    }
+    snprintf(path, BENCH_PATH_MAX, "batchweave");
 }
 
 typedef struct main_options {
@@ -225,6 +243,10 @@ int main(int argc, char **argv)
         return early;
     if (!names_known(argv + optind, argc - optind))
         return 2;
+    if (options.program != NULL)
+        snprintf(b.program, sizeof b.program, "%s", options.program);
+    else
+        find_program(b.program);
     int code = 1;
     if (make_own_dir(options.disk, b.disk) && make_own_dir(options.memory, b.memory))
         code = measure_in_child(&b, &options, argv + optind, argc - optind);
