@@ -36,3 +36,7 @@ def prove_out(folder, steps, rank):
     other = sorted(name for name in expected if name in found and found[name] != expected[name])
     if stray or missing or other:
         raise ValueError(f"{folder}: stray {stray[:3]}, missing {missing[:3]}, other bytes {other[:3]}")
+
+
+def prove_digests(incarnations, steps, rank):
+    pass

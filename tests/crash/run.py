@@ -83,7 +83,7 @@ class Agent:
         self.planned = self.kill_at = fault = None
         if self.kind == "producer":
             kinds = [f"kill {p}" for p in PRODUCER_POINTS] + ["kill producer at random"]
-            if self.round.frozen is None:
+            if self.round.may_freeze():
                 kinds += [f"stop {p}" for p in STOP_POINTS]
             self.planned = plan.choose(kinds)
         elif self.kind == "rank":
@@ -119,7 +119,7 @@ class Agent:
             self.finished = True
         elif state == "failed":
             raise Failure(self.process.story())
-        elif self.round.frozen is None or self.round.frozen.process is not self.process:
+        elif self.round.frozen is None:
             self.round.freeze(self)
 
 
@@ -246,6 +246,11 @@ class Round:
         return time.monotonic() - self.moved[1]
 
     # -- the play --
+
+    def may_freeze(self):
+        """One at a time: two frozen ones would wait for each other's blocks."""
+        return self.frozen is None and not any(
+            agent.planned and agent.planned.startswith("stop") and not agent.finished for agent in self.agents)
 
     def freeze(self, agent):
         if not agent.planned or not agent.planned.startswith("stop"):
