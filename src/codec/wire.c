@@ -23,40 +23,6 @@ int view_compare(view a, view b)
     return a.size < b.size ? -1 : a.size > b.size;
 }
 
-uint16_t wire_load_u16(const uint8_t *bytes)
-{
-    return (uint16_t)(bytes[0] | bytes[1] << 8);
-}
-
-uint32_t wire_load_u32(const uint8_t *bytes)
-{
-    return (uint32_t)bytes[0] | (uint32_t)bytes[1] << 8 | (uint32_t)bytes[2] << 16 |
-           (uint32_t)bytes[3] << 24;
-}
-
-uint64_t wire_load_u64(const uint8_t *bytes)
-{
-    return (uint64_t)wire_load_u32(bytes) | (uint64_t)wire_load_u32(bytes + 4) << 32;
-}
-
-void wire_store_u16(uint8_t *bytes, uint16_t value)
-{
-    bytes[0] = (uint8_t)value;
-    bytes[1] = (uint8_t)(value >> 8);
-}
-
-void wire_store_u32(uint8_t *bytes, uint32_t value)
-{
-    wire_store_u16(bytes, (uint16_t)value);
-    wire_store_u16(bytes + 2, (uint16_t)(value >> 16));
-}
-
-void wire_store_u64(uint8_t *bytes, uint64_t value)
-{
-    wire_store_u32(bytes, (uint32_t)value);
-    wire_store_u32(bytes + 4, (uint32_t)(value >> 32));
-}
-
 void wire_open(wire_reader *r, view bytes)
 {
     /* An empty view may have no address, and NULL + 0 is not defined. */
