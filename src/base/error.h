@@ -27,7 +27,8 @@ void error_clear(bw_error *error);
  *  `return error_set(error, BW_INVALID, "...")`. `error` may be NULL. */
 bw_status error_set(bw_error *error, bw_status code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-bw_status error_vset(bw_error *error, bw_status code, const char *format, va_list args);
+bw_status error_vset(bw_error *error, bw_status code, const char *format, va_list args)
+    __attribute__((format(printf, 3, 0)));
 /** Puts `prefix: ` before the message that is there. */
 void error_prefix(bw_error *error, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void error_set_key(bw_error *error, const char *key);
