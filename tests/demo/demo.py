@@ -27,6 +27,7 @@ RANKS = 8
 BLOCK_SIZE = 4
 TIME_LIMIT = 100
 KILLS = 3  # of producers, and as many of the trainer
+PAUSE = {"producer": (0.05, 0.3), "trainer": (0.2, 1.2)}  # seconds from one kill to the next
 
 
 class Sad(Exception):
@@ -62,6 +63,8 @@ class Demo:
         self.ghosts = 0
         self.outs = []
         self.sweeper = None
+        self.sweep_at = 0.0
+        self.kill_at = {}
 
     def tell(self, text):
         print(f"{time.monotonic() - self.began:6.1f} s  {text}", flush=True)
@@ -99,16 +102,6 @@ class Demo:
 
     # -- the play --
 
-    def sweep(self):
-        if self.sweeper is not None:
-            state = self.sweeper.state()
-            if state == "running":
-                return False
-            if state != "done":
-                raise Sad(self.sweeper.story())
-        self.sweeper = self.shop.start("gc", self.shop.words("gc", "--manifests-only", "--apply"))
-        return True
-
     def versions(self):
         return [int(name[:20]) for name in os.listdir(os.path.join(self.shop.space, "manifest"))]
 
@@ -116,64 +109,80 @@ class Demo:
         folder = os.path.join(self.shop.space, "retired")
         return len(os.listdir(folder)) if os.path.isdir(folder) else 0
 
-    def strike(self, kind, worker):
-        if worker.process.state() != "running":
+    def sweep(self):
+        """Starts gc again and again; False while one is at work."""
+        if self.sweeper is not None:
+            state = self.sweeper.state()
+            if state == "running":
+                return False
+            if state != "done":
+                raise Sad(self.sweeper.story())
+        if time.monotonic() >= self.sweep_at:
+            self.sweeper = self.shop.start("gc", self.shop.words("gc", "--manifests-only", "--apply"))
+            self.sweep_at = time.monotonic() + 0.2
+            return False
+        return True
+
+    def strike(self, kind, workers):
+        """Kills one of the workers when it is time to, and starts it again."""
+        if self.kills[kind] >= KILLS or time.monotonic() < self.kill_at[kind]:
             return
-        worker.process.kill()
-        if worker.process.state() == "killed":
-            self.kills[kind] += 1
-            steps = f", {len(self.versions())} manifests on the store"
-            self.tell(f"kill -9 {worker.name}, started again{steps}")
-            worker.again()
+        running = [w for w in workers if w.process.state() == "running"]
+        if running:
+            worker = self.rng.choice(running)
+            worker.process.kill()
+            if worker.process.state() == "killed":
+                self.kills[kind] += 1
+                self.tell(f"kill -9 {worker.name}; it is started again and goes on where the chain says")
+                worker.again()
+        self.kill_at[kind] = time.monotonic() + self.rng.uniform(*PAUSE[kind])
+
+    def freeze(self):
+        """p0 begins alone and stops itself in its first publish, the temporary file written, its name not yet taken."""
+        sleeper = self.producer(0, fault="stop:create-in-flight:2")
+        while sleeper.process.state() == "running":
+            self.in_time()
+            time.sleep(0.005)
+        if sleeper.process.state() != "stopped":
+            raise Sad(f"p0 did not freeze: {sleeper.process.story()}")
+        version = max(self.versions()) + 1
+        self.tell(f"p0 freezes while it creates manifest {version}, of block {version // BLOCK_SIZE}; three others start")
+        return sleeper, version // BLOCK_SIZE
+
+    def thaw(self, sleeper, block):
+        """Once the block is retired, p0's late create meets a dead name. The sweep rests until the ghost is counted."""
+        self.tell(f"block {block} is retired, its manifests are gone; p0 thaws and finishes its create")
+        sleeper.process.thaw()
+        limit = time.monotonic() + 5
+        while not self.ghosts and time.monotonic() < limit:
+            self.ghosts = len(check_namespace.check(self.shop.space, deep=False).ghosts)
+            time.sleep(0.01)
+        if self.ghosts:
+            self.tell("the store said CREATED: a ghost, a manifest on a dead name. Nobody follows it; p0 looks and publishes again")
+
+    def in_time(self):
+        if time.monotonic() - self.began > TIME_LIMIT:
+            raise Sad(f"not done after {TIME_LIMIT} s")
 
     def play(self):
-        sleeper = self.producer(0, fault="stop:create-in-flight:3")
-        producers = [sleeper] + [self.producer(k) for k in range(1, PRODUCERS)]
         trainer = self.trainer()
-        frozen_block = thawed = None
-        frozen_over = sealed = False
-        next_kill = {"producer": time.monotonic() + 0.3, "trainer": time.monotonic() + 0.6}
-        sweep_at = 0.0
-        while True:
-            now = time.monotonic()
-            if now - self.began > TIME_LIMIT:
-                raise Sad(f"not done after {TIME_LIMIT} s; {trainer.process.story()}")
-            # A frozen committer, and the sweep around it.
-            if frozen_block is None and sleeper.process.state() == "stopped":
-                frozen_block = (max(self.versions()) + 1) // BLOCK_SIZE
-                self.tell(f"p0 freezes inside the create of a manifest of block {frozen_block}")
-            if frozen_block is not None and thawed is None and self.retired() > frozen_block \
-                    and self.sweeper.state() != "running":
-                self.tell(f"block {frozen_block} is retired and its manifests are deleted; p0 thaws and goes on creating")
-                sleeper.process.thaw()
-                thawed = now
-            if thawed and not frozen_over:
-                result = check_namespace.check(self.shop.space, deep=False)
-                self.ghosts = len(result.ghosts)
-                if self.ghosts:
-                    self.tell(f"its create was answered CREATED on a dead name: a ghost; nobody believes it")
-                frozen_over = self.ghosts > 0 or now - thawed > 5
-            if thawed is None or frozen_over:
-                if now >= sweep_at and self.sweep():
-                    sweep_at = now + 0.2
-            # Kills at random moments.
-            for kind in ("producer", "trainer"):
-                if self.kills[kind] < KILLS and now >= next_kill[kind]:
-                    others = [p for p in producers[1:] if p.process.state() == "running"]
-                    if kind == "trainer" or others:
-                        self.strike(kind, trainer if kind == "trainer" else self.rng.choice(others))
-                    next_kill[kind] = time.monotonic() + self.rng.uniform(0.2, 1.2)
-            # The end.
-            if not sealed and thawed and frozen_over and all([p.finished() for p in producers]):
+        sleeper, block = self.freeze()
+        producers = [sleeper] + [self.producer(k) for k in range(1, PRODUCERS)]
+        self.kill_at = {kind: time.monotonic() + self.rng.uniform(*PAUSE[kind]) for kind in self.kills}
+        thawed = sealed = False
+        while not trainer.finished():
+            self.in_time()
+            self.strike("producer", producers if thawed else producers[1:])
+            self.strike("trainer", [trainer])
+            if self.sweep() and not thawed and self.retired() > block:
+                self.thaw(sleeper, block)
+                thawed = True
+            if thawed and not sealed and all([p.finished() for p in producers]):
                 self.shop.run("seal", self.shop.words("seal"))
                 sealed = True
                 self.tell("all producers have finished; the namespace is sealed")
-            if trainer.finished():
-                self.tell("the trainer has read to the end")
-                return
-            if frozen_block is None and sleeper.process.state() == "done":
-                raise Sad("p0 had nothing to commit when it was to freeze")
-            time.sleep(0.01)
+            time.sleep(0.005)
+        self.tell("the trainer has read to the end")
 
     def verdict(self):
         judge = subprocess.run([sys.executable, "-B", os.path.join(HERE, "prove.py"), self.shop.space, *self.outs],
