@@ -64,7 +64,8 @@ static bool read_slices(wire_reader *r, footer *f)
     bool good = true;
     for (uint32_t i = 0; i < f->slice_count; i++) {
         f->slices[i].framed_bytes = wire_u64(r);
-        good &= f->slices[i].framed_bytes > 0 && f->slices[i].framed_bytes <= SLICE_BYTES_MAX;
+        good &= f->slices[i].framed_bytes >= frame_bytes_min(f->items) &&
+                f->slices[i].framed_bytes <= SLICE_BYTES_MAX;
     }
     for (uint32_t i = 0; i < f->slice_count; i++) {
         f->slices[i].items_set = wire_u32(r);

@@ -44,6 +44,12 @@ static inline uint64_t frame_table_end(uint32_t items)
     return FRAME_HEAD_BYTES + (uint64_t)FRAME_ITEM_BYTES * items;
 }
 
+/** The least framed length of a slice of `items` items: all of them empty. */
+static inline uint64_t frame_bytes_min(uint32_t items)
+{
+    return align64(frame_table_end(items));
+}
+
 /** Sets every item's offset and the head's three byte counts from the items' stored and plain
  * lengths. BW_TOO_LARGE above 4 GiB. */
 bw_status frame_layout(frame_head *head, frame_item *items);

@@ -26,7 +26,8 @@ void segment_ref_read(wire_reader *r, segment_ref *ref)
     ref->bytes = wire_u64(r);
     ref->level = wire_u8(r);
     wire_zero(r, ZERO_AFTER_LEVEL);
-    r->failed |= ref->first > ref->last || ref->level >= SEGMENT_LEVELS_MAX;
+    r->failed |= ref->first > ref->last || ref->level >= SEGMENT_LEVELS_MAX ||
+                 ref->bytes <= OBJECT_EXTRA_BYTES || ref->bytes > object_bytes_max(OBJECT_SEGMENT);
 }
 
 bool segment_ref_joins(const segment_ref *ref, const segment_ref *next)

@@ -56,11 +56,12 @@ const char *shape_fault(const shape *s)
         return "no part";
     if (s->items == 0 || s->items > ITEMS_MAX)
         return "items out of range";
-    if (s->footer_bytes < OBJECT_EXTRA_BYTES || s->footer_bytes > object_bytes_max(OBJECT_FOOTER))
+    if (s->footer_bytes <= OBJECT_EXTRA_BYTES || s->footer_bytes > object_bytes_max(OBJECT_FOOTER))
         return "footer length out of range";
     if (s->total_bytes > TGB_BYTES_MAX)
         return "total above the cap of a TGB";
-    if (s->form == FORM_UNIFORM && (s->uniform == 0 || s->uniform > SLICE_BYTES_MAX))
+    if (s->form == FORM_UNIFORM &&
+        (s->uniform < frame_bytes_min(s->items) || s->uniform > SLICE_BYTES_MAX))
         return "slice length out of range";
     if (s->form == FORM_INLINE && s->uniform != 0)
         return "a uniform length in the inline form";
@@ -77,7 +78,7 @@ static const char *inline_fault(shape *s, uint32_t slices, wire_reader *side)
     bool equal = true;
     for (uint32_t i = 0; i < slices && !side->failed; i++) {
         const uint64_t length = wire_leb(side);
-        if (length == 0 || length > SLICE_BYTES_MAX)
+        if (length < frame_bytes_min(s->items) || length > SLICE_BYTES_MAX)
             return "inline slice length out of range";
         if (i == 0)
             first = length;
