@@ -17,9 +17,12 @@ def expected_files(steps, rank, cp=1):
 
 
 def found_files(folder):
+    """{name: bytes}; a kill may leave the temporary file of an atomic write behind, which is nobody's delivery."""
     out = {}
     for parent, _, names in os.walk(folder):
         for name in names:
+            if name.endswith(".tmp"):
+                continue
             path = os.path.join(parent, name)
             with open(path, "rb") as file:
                 out[os.path.relpath(path, folder)] = file.read()
@@ -30,8 +33,6 @@ def prove_out(folder, steps, rank):
     """A name is a step and a place, so equal sets of files mean: all of it, once, and the very bytes."""
     expected, found = expected_files(steps, rank), found_files(folder)
     stray = sorted(set(found) - set(expected))
-    # A kill may leave the temporary file of an atomic write behind, never a name of its own.
-    stray = [name for name in stray if ".tmp" not in name]
     missing = sorted(set(expected) - set(found))
     other = sorted(name for name in expected if name in found and found[name] != expected[name])
     if stray or missing or other:

@@ -179,7 +179,7 @@ class Frozen:
 
 
 class Round:
-    def __init__(self, binary, plan, rng, folder, scale):
+    def __init__(self, binary, plan, rng, folder):
         self.plan = plan
         self.rng = rng
         self.shop = processes.Workshop(binary, folder)
@@ -191,20 +191,20 @@ class Round:
         self.moved = (0, time.monotonic())
         self.frames = {}
         self.agents = []
-        self.prepare(scale)
+        self.prepare()
 
     def passages(self, point):
         """At which passage of a point a fault may strike. A publish comes after the open, hence from 2 for most."""
         return {"staging": (1, 30), "prefetch": (1, 30), "cursor-save": (1, 6)}.get(point, (1, 4))
 
-    def prepare(self, scale):
+    def prepare(self):
         shop, rng = self.shop, self.rng
         shop.run("init", shop.words("init", "--dp", RANKS, "--items", 2, "--block-size", BLOCK_SIZE, "--tail-cap", 256,
                                     "--part-size", 4096))
         for name in ("frames-a", "frames-b"):
-            self.add_frames(name, 400 * scale, "producer")
+            self.add_frames(name, 400, "producer")
         text = os.path.join(shop.folder, "text")
-        self.documents = inputs.write_documents(text, rng, 60 * scale)
+        self.documents = inputs.write_documents(text, rng, 60)
         self.text_producers = ["text-0", "text-1"]
         for k, name in enumerate(self.text_producers):
             words = shop.words("produce", "--id", name, "--shard", f"{k}/2", "--seq-len", 100, f"text:{text}")
@@ -303,7 +303,7 @@ class Round:
             raise Failure(f"the checker finds {result.findings[:5]}")
         if not result.sealed or not result.next_step:
             raise Failure("not sealed, or no step")
-        verify = self.shop.run("verify", self.shop.words("verify", "--deep"))
+        self.shop.run("verify", self.shop.words("verify", "--deep"))
         steps = list(check_namespace.deliveries(space))
         for name, frames in self.frames.items():
             inputs.prove_frames(steps, name, frames)
@@ -313,7 +313,6 @@ class Round:
                 rank = None if agent.name == "all-ranks" else int(agent.name.split("-")[1])
                 evidence.prove_out(os.path.join(self.shop.folder, "out-" + agent.name), steps, rank)
                 evidence.prove_digests(agent.incarnations, steps, rank)
-        del verify
         return result
 
 
@@ -327,7 +326,7 @@ def run(options):
     while not failed and (not plan.done() or not rounds) and rounds < options.kills + options.stops:
         rounds += 1
         folder = processes.scratch_folder("bw-crash-")
-        round_ = Round(binary, plan, rng, folder, 1)
+        round_ = Round(binary, plan, rng, folder)
         keep = False
         try:
             round_.play()
