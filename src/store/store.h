@@ -3,11 +3,13 @@
 /**
  * The object store: submit operations, poll completions.
  *
- * A `store` is used by one thread at a time; store_clone gives another thread its own handle on the same
- * backend. Drivers that block (file) complete an operation inside submit; drivers with many requests in flight
- * (HTTP) complete them in poll. Either way an operation is the store's from submit until poll returns it.
+ * A `store` is used by one thread at a time; store_clone gives another thread its own handle on the
+ * same backend. Drivers that block (file) complete an operation inside submit; drivers with many
+ * requests in flight (HTTP) complete them in poll. Either way an operation is the store's from
+ * submit until poll returns it.
  *
- * What a store must promise (DESIGN 3): read-after-write of single keys, and an atomic create-if-absent. Nothing else.
+ * What a store must promise (DESIGN 3): read-after-write of single keys, and an atomic
+ * create-if-absent. Nothing else.
  */
 #ifndef STORE_STORE_H
 #define STORE_STORE_H
@@ -36,9 +38,9 @@ typedef enum store_op_kind {
 } store_op_kind;
 
 /**
- * How an operation ended. `create` ends in CREATED, EXISTS, RETRY (nothing landed), UNKNOWN (may have landed, may still
- * land), UNSUPPORTED or FATAL; all others in OK, NOT_FOUND, RETRY, DENIED or FATAL. A create that the store refuses for want of
- * permission is FATAL with error code BW_DENIED.
+ * How an operation ended. `create` ends in CREATED, EXISTS, RETRY (nothing landed), UNKNOWN (may
+ * have landed, may still land), UNSUPPORTED or FATAL; all others in OK, NOT_FOUND, RETRY, DENIED or
+ * FATAL. A create that the store refuses for want of permission is FATAL with error code BW_DENIED.
  */
 typedef enum store_outcome {
     STORE_PENDING,
@@ -74,14 +76,15 @@ typedef struct store_list {
     bool more; /* ask again, after the last key */
 } store_list;
 
-/** One operation. The caller fills the first part, and keeps it and what it points to until completion. */
+/** One operation. The caller fills the first part, and keeps it and what it points to until
+ * completion. */
 typedef struct store_op {
     store_op_kind kind;
-    char key[STORE_KEY_MAX + 1];   /* list: the prefix */
-    uint64_t offset, length;       /* read, map */
-    void *dest;                    /* read */
-    buf out;                       /* get: initialise with the cap (buf_init); a larger object is FATAL BW_TOO_LARGE */
-    const struct iovec *pieces;    /* put, create */
+    char key[STORE_KEY_MAX + 1]; /* list: the prefix */
+    uint64_t offset, length;     /* read, map */
+    void *dest;                  /* read */
+    buf out; /* get: initialise with the cap (buf_init); a larger object is FATAL BW_TOO_LARGE */
+    const struct iovec *pieces; /* put, create */
     uint32_t piece_count;
     char after[STORE_KEY_MAX + 1]; /* list: strictly after this key; "" from the start */
     uint32_t list_max;             /* list: most entries of this page; 0 = driver's choice */
@@ -96,7 +99,8 @@ typedef struct store_op {
     int64_t modified_ms;   /* head, get: advisory */
     store_mapping mapping; /* map */
     store_list list;       /* list: release with store_list_free */
-    bw_error error;        /* any outcome that is not OK, CREATED, EXISTS or NOT_FOUND: code, key, message */
+    bw_error
+        error; /* any outcome that is not OK, CREATED, EXISTS or NOT_FOUND: code, key, message */
 
     struct store_op *next; /* the store's queue links and private fields */
     int64_t due_ns;
@@ -104,7 +108,8 @@ typedef struct store_op {
 } store_op;
 
 typedef enum store_feature {
-    STORE_CAN_MAP = 1u << 0,  /* STORE_MAP works here; without it a vanished file would be SIGBUS in the host */
+    STORE_CAN_MAP =
+        1u << 0, /* STORE_MAP works here; without it a vanished file would be SIGBUS in the host */
     STORE_BLOCKS = 1u << 1,   /* submit runs the operation: parallelism needs threads */
     STORE_IS_LOCAL = 1u << 2, /* round trips are microseconds */
 } store_feature;
@@ -115,11 +120,14 @@ typedef struct store store;
 typedef struct store_driver {
     const char *name;
     void (*submit)(store *s, store_op *op);
-    /** Moves up to `max` completed operations to `done`, waiting up to `timeout_ns` (0: not at all) for the first. */
+    /** Moves up to `max` completed operations to `done`, waiting up to `timeout_ns` (0: not at all)
+     * for the first. */
     size_t (*poll)(store *s, store_op **done, size_t max, int64_t timeout_ns);
     bw_status (*clone)(store *s, store **out, bw_error *error);
-    void (*close)(store *s); /* cancels what is in flight: those operations end UNKNOWN or RETRY in no later poll */
-    /** Optional: proves at open for writing that the promises hold (create, create again must fail, read back, delete). */
+    void (*close)(store *s); /* cancels what is in flight: those operations end UNKNOWN or RETRY in
+                                no later poll */
+    /** Optional: proves at open for writing that the promises hold (create, create again must fail,
+     * read back, delete). */
     bw_status (*probe)(store *s, uint64_t nonce, bw_error *error);
     /** Optional: makes a poll that waits in another thread return early. Any thread. */
     void (*wake)(store *s);
@@ -149,9 +157,10 @@ void store_list_free(store_list *list);
 bw_status store_list_add(store_list *list, const char *key, uint64_t bytes, int64_t modified_ms);
 void store_mapping_release(store_mapping *mapping);
 
-const char *store_op_name(store_op_kind kind);       /* "create" */
+const char *store_op_name(store_op_kind kind);         /* "create" */
 const char *store_outcome_name(store_outcome outcome); /* "UNKNOWN" */
-/** The status that a failed outcome means to a user: op->error.code, or one derived from the outcome. */
+/** The status that a failed outcome means to a user: op->error.code, or one derived from the
+ * outcome. */
 bw_status store_op_status(const store_op *op);
 /** For drivers: sets outcome and error (code, key, message) at once. */
 void store_op_end(store_op *op, store_outcome outcome, bw_status code, const char *format, ...)
@@ -159,17 +168,22 @@ void store_op_end(store_op *op, store_outcome outcome, bw_status code, const cha
 
 /* ---- drivers and decorators; each takes over `inner` on success ---- */
 
-/** Local directory. `durable` false skips every fsync (benchmarks and tests on memory file systems only). Writing makes the directory. */
+/** Local directory. `durable` false skips every fsync (benchmarks and tests on memory file systems
+ * only). Writing makes the directory. */
 typedef struct store_file_options {
     bool durable;
     bool writable;
 } store_file_options;
-bw_status store_file_open(const char *path, const store_file_options *options, store **out, bw_error *error);
+bw_status store_file_open(const char *path, const store_file_options *options, store **out,
+                          bw_error *error);
 
-/** Opens by URL: `file:///path`, `mem://name` is refused here (tests make mem stores by hand). Unknown schemes: BW_UNSUPPORTED names them. */
-bw_status store_open_url(const char *url, bool writable, bool durable, store **out, bw_error *error);
+/** Opens by URL: `file:///path`, `mem://name` is refused here (tests make mem stores by hand).
+ * Unknown schemes: BW_UNSUPPORTED names them. */
+bw_status store_open_url(const char *url, bool writable, bool durable, store **out,
+                         bw_error *error);
 
-/** Retries RETRY outcomes of everything but create, with full-jitter backoff, until `deadline_ns` per operation. */
+/** Retries RETRY outcomes of everything but create, with full-jitter backoff, until `deadline_ns`
+ * per operation. */
 typedef struct store_retry_options {
     const clock_source *clock;
     uint64_t seed;
@@ -177,6 +191,7 @@ typedef struct store_retry_options {
     int64_t limit_ns; /* per operation, from its submit */
     uint32_t attempts_max;
 } store_retry_options;
-bw_status store_retry_wrap(store *inner, const store_retry_options *options, store **out, bw_error *error);
+bw_status store_retry_wrap(store *inner, const store_retry_options *options, store **out,
+                           bw_error *error);
 
 #endif

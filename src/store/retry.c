@@ -1,0 +1,244 @@
+// SPDX-FileCopyrightText: The BatchWeave authors
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Repeats operations that ended RETRY, with the same bytes. Never a create: a create that was
+ * answered RETRY "nothing landed" may follow one that was answered UNKNOWN, and only the commit
+ * protocol knows that. While an operation is with the inner store its private fields are the inner
+ * store's, so the records stand beside it.
+ */
+#include "base/alloc.h"
+#include "base/rng.h"
+#include "base/thread.h"
+#include "store/driver.h"
+
+#include <stdatomic.h>
+
+typedef struct retry_record {
+    store_op *op;
+    int64_t deadline_ns; /* no try starts after it */
+    int64_t due_ns;      /* when to submit again; -1 while the inner store has it */
+    uint32_t tries;
+} retry_record;
+
+typedef struct retry_store {
+    store base;
+    store *inner;
+    store_retry_options options;
+    rng rng;
+    uint64_t clones;
+    retry_record *records;
+    size_t count, capacity;
+    size_t waiting;    /* records with a due time */
+    op_queue complete; /* ended here, without the inner store */
+    lock lock;         /* of what another thread's wake touches */
+    condition wakes;
+    struct {
+        bool woken;
+    } locked;
+} retry_store;
+
+static retry_store *retry_of(store *s)
+{
+    return (retry_store *)s;
+}
+
+static int64_t retry_now(const retry_store *r)
+{
+    return clock_now(r->options.clock);
+}
+
+static void retry_submit(store *s, store_op *op)
+{
+    retry_store *r = retry_of(s);
+    void *records = r->records;
+    if (mem_grow(&records, &r->capacity, r->count + 1, sizeof *r->records) != 0) {
+        store_op_end(op, STORE_FATAL, BW_NOMEM, "no memory for one more operation");
+        op_queue_push(&r->complete, op);
+        return;
+    }
+    r->records = records;
+    r->records[r->count++] = (retry_record){
+        .op = op,
+        .deadline_ns = clock_deadline(r->options.clock, r->options.limit_ns),
+        .due_ns = -1,
+        .tries = 1,
+    };
+    store_submit(r->inner, op);
+}
+
+static void forget(retry_store *r, retry_record *record)
+{
+    *record = r->records[--r->count];
+}
+
+/** Full jitter: anything between nothing and the exponentially growing ceiling. */
+static int64_t backoff(retry_store *r, uint32_t tries)
+{
+    int64_t ceiling = r->options.backoff_min_ns;
+    for (uint32_t i = 1; i < tries && ceiling < r->options.backoff_max_ns; i++)
+        ceiling = ceiling > INT64_MAX / 2 ? INT64_MAX : ceiling * 2;
+    if (ceiling > r->options.backoff_max_ns)
+        ceiling = r->options.backoff_max_ns;
+    return ceiling <= 0 ? 0 : (int64_t)rng_below(&r->rng, (uint64_t)ceiling + 1);
+}
+
+/** true when `op` is over for good; false when it will be tried again. */
+static bool settle(retry_store *r, store_op *op)
+{
+    size_t at = 0;
+    while (r->records[at].op != op)
+        at++;
+    retry_record *record = &r->records[at];
+    const uint32_t tries = record->tries;
+    if (op->outcome == STORE_RETRY && op->kind != STORE_CREATE) {
+        const int64_t now = retry_now(r);
+        const int64_t pause = backoff(r, tries);
+        if (tries < r->options.attempts_max && pause <= record->deadline_ns - now) {
+            record->due_ns = now + pause;
+            r->waiting++;
+            return false;
+        }
+        if (tries > 1)
+            error_prefix(&op->error, "gave up after %u attempts", tries);
+        error_set_attempts(&op->error, tries);
+    }
+    forget(r, record);
+    return true;
+}
+
+/** Submits again what is due; the time of the next one, or TIME_NEVER. */
+static int64_t resubmit(retry_store *r)
+{
+    int64_t next = TIME_NEVER;
+    if (r->waiting == 0)
+        return next;
+    const int64_t now = retry_now(r);
+    for (size_t i = 0; i < r->count; i++) {
+        retry_record *record = &r->records[i];
+        if (record->due_ns < 0)
+            continue;
+        if (record->due_ns <= now) {
+            record->due_ns = -1;
+            record->tries++;
+            r->waiting--;
+            store_submit(r->inner, record->op);
+        } else if (record->due_ns < next) {
+            next = record->due_ns;
+        }
+    }
+    return next;
+}
+
+/** Takes the wake that came, if any. */
+static bool was_woken(retry_store *r)
+{
+    lock_acquire(&r->lock);
+    const bool woken = r->locked.woken;
+    r->locked.woken = false;
+    lock_release(&r->lock);
+    return woken;
+}
+
+static void sleep_until_woken(retry_store *r, int64_t duration_ns)
+{
+    const int64_t deadline = clock_deadline(clock_system(), duration_ns);
+    lock_acquire(&r->lock);
+    while (!r->locked.woken && condition_wait_until(&r->wakes, &r->lock, deadline))
+        continue;
+    lock_release(&r->lock);
+}
+
+static size_t retry_poll(store *s, store_op **done, size_t max, int64_t timeout_ns)
+{
+    retry_store *r = retry_of(s);
+    size_t over = op_queue_drain(&r->complete, done, max);
+    if (over > 0 || r->count == 0)
+        return over;
+    const int64_t deadline = timeout_ns == 0 ? 0 : clock_deadline(r->options.clock, timeout_ns);
+    for (;;) {
+        int64_t until = resubmit(r);
+        if (until > deadline)
+            until = deadline;
+        const int64_t now = timeout_ns == 0 ? 0 : retry_now(r);
+        const int64_t left = until > now ? until - now : 0;
+        const bool inner_has_some = r->count > r->waiting;
+        const size_t count = inner_has_some ? store_poll(r->inner, done, max, left) : 0;
+        for (size_t i = 0; i < count; i++) {
+            if (settle(r, done[i]))
+                done[over++] = done[i];
+        }
+        if (over > 0 || now >= deadline || was_woken(r))
+            return over;
+        if (!inner_has_some)
+            sleep_until_woken(r, left);
+    }
+}
+
+static void retry_close(store *s)
+{
+    retry_store *r = retry_of(s);
+    store_close(r->inner);
+    condition_destroy(&r->wakes);
+    lock_destroy(&r->lock);
+    mem_free(r->records);
+    mem_free(r);
+}
+
+static bw_status retry_clone(store *s, store **out, bw_error *error)
+{
+    retry_store *r = retry_of(s);
+    store *inner = NULL;
+    BW_TRY(store_clone(r->inner, &inner, error));
+    const bw_status status = store_retry_wrap(inner, &r->options, out, error);
+    if (status == BW_OK)
+        rng_split(&r->rng, r->clones++, &retry_of(*out)->rng);
+    else
+        store_close(inner);
+    return status;
+}
+
+static void retry_wake(store *s)
+{
+    retry_store *r = retry_of(s);
+    lock_acquire(&r->lock);
+    r->locked.woken = true;
+    condition_broadcast(&r->wakes);
+    lock_release(&r->lock);
+    store_wake(r->inner);
+}
+
+static const store_driver retry_driver = {
+    .name = "retry",
+    .submit = retry_submit,
+    .poll = retry_poll,
+    .clone = retry_clone,
+    .close = retry_close,
+    .probe = store_probe_by_ops,
+    .wake = retry_wake,
+};
+
+bw_status store_retry_wrap(store *inner, const store_retry_options *options, store **out,
+                           bw_error *error)
+{
+    retry_store *r = mem_zalloc(sizeof *r);
+    if (r == NULL)
+        goto no_memory;
+    if (lock_init(&r->lock) != BW_OK)
+        goto no_lock;
+    if (condition_init(&r->wakes) != BW_OK)
+        goto no_condition;
+    r->base = (store){
+        .driver = &retry_driver, .features = inner->features, .inflight_max = inner->inflight_max};
+    r->inner = inner;
+    r->options = *options;
+    rng_seed(&r->rng, options->seed);
+    *out = &r->base;
+    return BW_OK;
+
+no_condition:
+    lock_destroy(&r->lock);
+no_lock:
+    mem_free(r);
+no_memory:
+    return error_set(error, BW_NOMEM, "no memory for a store");
+}

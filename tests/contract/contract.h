@@ -1,0 +1,26 @@
+// SPDX-FileCopyrightText: The BatchWeave authors
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * What every store must do, as one suite. A driver passes it through a factory; nothing in it knows
+ * which driver it is.
+ */
+#ifndef CONTRACT_H
+#define CONTRACT_H
+
+#include "store/store.h"
+
+typedef struct contract_factory {
+    const char *name;
+    /** Makes a new, empty place. */
+    void *(*make)(void);
+    /** Another store on that place; several may be open at once. */
+    store *(*open)(void *place);
+    void (*destroy)(void *place);
+    /** The place outlives a fork: `open` works in a child, on the same objects. */
+    bool across_processes;
+} contract_factory;
+
+/** Runs every case on a place of its own; the number of failed ones. */
+int contract_run(const contract_factory *factory);
+
+#endif
