@@ -15,10 +15,10 @@
 #include "protocol/machine.h"
 
 typedef enum chain_goal {
-    CHAIN_OPEN,   /* genesis and a proved newest manifest, from nothing: hint, else search; no LIST */
-    CHAIN_POLL,   /* is there anything newer? A run of at most run_max versions, proved; a 404 ends it (its marker is read every 16th time) */
+    CHAIN_OPEN, /* genesis and a proved newest manifest, from nothing: hint, else search; no LIST */
+    CHAIN_POLL, /* is there anything newer? A run of at most run_max versions, proved; a 404 ends it (its marker is read every 16th time) */
     CHAIN_NEWEST, /* catch up to a proved newest manifest */
-    CHAIN_REOPEN  /* like OPEN with genesis known: above the highest marker (R8), after a marker was met */
+    CHAIN_REOPEN /* like OPEN with genesis known: above the highest marker (R8), after a marker was met */
 } chain_goal;
 
 typedef struct chain chain;

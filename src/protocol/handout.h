@@ -15,17 +15,20 @@ typedef struct position {
 typedef struct mesh {
     uint32_t dp, cp, tp, pp;
 } mesh;
-bw_status mesh_position(const mesh *m, uint32_t rank, uint32_t world, position *out, bw_error *error);
+bw_status mesh_position(const mesh *m, uint32_t rank, uint32_t world, position *out,
+                        bw_error *error);
 
 typedef struct handout handout;
 
 /** The job's dp must equal genesis' (rescale is not built yet: BW_MESH_MISMATCH says what is legal). */
-bw_status handout_new(const genesis *g, position p, uint32_t job_dp, handout **out, bw_error *error);
+bw_status handout_new(const genesis *g, position p, uint32_t job_dp, handout **out,
+                      bw_error *error);
 void handout_free(handout *h);
 
 typedef enum start_kind { START_EARLIEST, START_LATEST, START_STEP } start_kind;
 /** Resolves a start on a proved manifest. BW_TRIMMED, BW_BEYOND_END. */
-bw_status handout_start(handout *h, const manifest *m, start_kind kind, uint64_t step, bw_error *error);
+bw_status handout_start(handout *h, const manifest *m, start_kind kind, uint64_t step,
+                        bw_error *error);
 /** Goes on from a cursor: BW_CURSOR_FOREIGN, BW_MESH_MISMATCH, BW_TRIMMED, BW_BEYOND_END. Its nonce is checked by handout_check_nonce, once the descriptor is at hand. */
 bw_status handout_resume(handout *h, const manifest *m, const cursor *c, bw_error *error);
 /** The step whose nonce the cursor names and must match, when that step is still described; false when nothing is to be checked. */
@@ -36,20 +39,24 @@ bw_status handout_check_nonce(handout *h, uint64_t step, uint64_t nonce, bw_erro
 typedef struct fetch_plan {
     uint64_t step;
     uint32_t slice;
-    bool needs_footer;   /* FORM_FOOTER: read the footer at `footer`, then handout_place */
-    place where;         /* of the slice, when needs_footer is false */
+    bool needs_footer; /* FORM_FOOTER: read the footer at `footer`, then handout_place */
+    place where;       /* of the slice, when needs_footer is false */
     place footer;
-    view id;             /* of the producer: points into the descriptor */
+    view id; /* of the producer: points into the descriptor */
     record record;
     shape shape;
 } fetch_plan;
-/** Plans `step` (prefetch may ask for any step ≥ the cursor's). `d` is that step's descriptor. */
-bw_status handout_plan(const handout *h, uint64_t step, const descriptor *d, fetch_plan *plan, bw_error *error);
+/** Plans `step` (prefetch may ask for any step ≥ the cursor's). `d` is that step's descriptor. BW_CURSOR_INVALID when the cursor stands
+ *  at an item that this step does not have. */
+bw_status handout_plan(const handout *h, uint64_t step, const descriptor *d, fetch_plan *plan,
+                       bw_error *error);
 bw_status handout_place(const handout *h, const footer *f, fetch_plan *plan, bw_error *error);
 
 /** The next item to hand out. */
 uint64_t handout_step(const handout *h);
 uint32_t handout_item(const handout *h);
+/** The first step at or after `step` that the cursor does not skip: prefetch walks with it. */
+uint64_t handout_unskipped(const handout *h, uint64_t step);
 /** One item of the current step (with `items` items, nonce of its TGB) was handed out. */
 void handout_advance(handout *h, uint32_t items, uint64_t nonce);
 /** End of stream: a proved manifest is sealed and the cursor's step is its next. */

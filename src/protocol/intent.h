@@ -47,10 +47,11 @@ typedef struct intent_aid {
     token128 nonce;
     uint64_t clock_ms;
     view committer;
-    bool turn_member;              /* set `turn` to the committer (cadence `turn`, later) */
-    const segment_ref *durable_fold;  /* this process's own put of this base's fold was answered OK; else NULL */
+    bool turn_member; /* set `turn` to the committer (cadence `turn`, later) */
+    const segment_ref
+        *durable_fold; /* this process's own put of this base's fold was answered OK; else NULL */
     const segment_ref *durable_merge;
-    const page *page;              /* the base's page, when it was read */
+    const page *page; /* the base's page, when it was read */
 } intent_aid;
 
 typedef enum intent_verdict {
@@ -63,7 +64,8 @@ typedef enum intent_verdict {
 } intent_verdict;
 
 typedef struct intent_result {
-    bw_status status; /* refused: FENCED, FINISHED, SEALED, SEAL_REFUSED, INVALID, MANIFEST_FULL, BUG … */
+    bw_status
+        status; /* refused: FENCED, FINISHED, SEALED, SEAL_REFUSED, INVALID, MANIFEST_FULL, BUG … */
     uint64_t first_step;  /* publish: of the first descriptor that this candidate adds */
     uint32_t published;   /* descriptors that this candidate adds (the rest goes next time) */
     uint32_t already;     /* leading descriptors that the base has */
@@ -78,8 +80,10 @@ bw_status intent_scratch_new(intent_scratch **out);
 void intent_scratch_free(intent_scratch *scratch);
 
 /** `base` NULL is not allowed. The draft is valid until base, intent or scratch change. An open fixes its epoch in `i` on its first call. */
-intent_verdict intent_apply(intent *i, const manifest *base, const intent_aid *aid, intent_scratch *scratch, manifest *draft, intent_result *result);
+intent_verdict intent_apply(intent *i, const manifest *base, const intent_aid *aid,
+                            intent_scratch *scratch, manifest *draft, intent_result *result);
 /** The one checked step from a base to any draft (next version, previous hash, trim = max(trim, W), all else copied); for version 1 base is NULL. */
-void manifest_succeed(const manifest *base, const genesis *g, const hash128 *genesis_hash, const intent_aid *aid, manifest *draft);
+void manifest_succeed(const manifest *base, const genesis *g, const hash128 *genesis_hash,
+                      const intent_aid *aid, manifest *draft);
 
 #endif

@@ -14,19 +14,23 @@ bw_status segment_cache_new(size_t bytes_max, segment_cache **out);
 void segment_cache_free(segment_cache *cache);
 const segment *segment_cache_find(segment_cache *cache, const hash128 *hash);
 /** Checks the object against `ref` and keeps it; takes over `object` in every case. */
-bw_status segment_cache_add(segment_cache *cache, const segment_ref *ref, const uint8_t uuid[UUID_BYTES], uint32_t slices, uint8_t *object,
+bw_status segment_cache_add(segment_cache *cache, const segment_ref *ref,
+                            const uint8_t uuid[UUID_BYTES], uint32_t slices, uint8_t *object,
                             size_t bytes, bw_error *error);
 
 typedef enum lookup_verdict {
     LOOKUP_FOUND,
     LOOKUP_NEED,    /* read `needed` (segment_ref_key), add it to the cache, ask again */
     LOOKUP_TRIMMED, /* below the manifest's first described step */
-    LOOKUP_BEYOND   /* step ≥ next */
+    LOOKUP_BEYOND,  /* step ≥ next (a sum: step > next) */
+    LOOKUP_FAILED   /* sums only: out of memory */
 } lookup_verdict;
 
-/** `out` views into the manifest or the cache: valid until the cache changes. */
-lookup_verdict lookup_step(const manifest *m, segment_cache *cache, uint64_t step, descriptor *out, segment_ref *needed);
+/** `out` views into the manifest or the cache: valid until the cache changes. `needed` is scratch unless LOOKUP_NEED. */
+lookup_verdict lookup_step(const manifest *m, segment_cache *cache, uint64_t step, descriptor *out,
+                           segment_ref *needed);
 /** The sum before `step`, first described step ≤ step ≤ next. */
-lookup_verdict lookup_sum(const manifest *m, segment_cache *cache, uint64_t step, hash128 *sum, segment_ref *needed);
+lookup_verdict lookup_sum(const manifest *m, segment_cache *cache, uint64_t step, hash128 *sum,
+                          segment_ref *needed);
 
 #endif

@@ -17,25 +17,26 @@
 #include "store/store.h"
 
 typedef struct machine_request {
-    uint32_t id;        /* names the reply */
-    store_op_kind kind; /* get (whole), head, put, create, delete, list */
-    object_key key;     /* list: prefix */
-    object_key after;   /* list */
+    uint32_t id;          /* names the reply */
+    store_op_kind kind;   /* get (whole), head, put, create, delete, list */
+    object_key key;       /* list: prefix */
+    object_key after;     /* list */
     const uint8_t *bytes; /* put, create: the machine's, unchanged until the reply */
     size_t size;
-    size_t bytes_max;        /* get */
-    const object_key *keys;  /* delete: the machine's until the reply */
+    size_t bytes_max;       /* get */
+    const object_key *keys; /* delete: the machine's until the reply */
     uint32_t key_count;
 } machine_request;
 
 typedef struct machine_reply {
     uint32_t id;
     store_outcome outcome;
-    uint8_t *bytes; /* get: from mem_alloc; the machine takes it and sets it NULL, else the driver frees it */
+    uint8_t *
+        bytes; /* get: from mem_alloc; the machine takes it and sets it NULL, else the driver frees it */
     size_t size;
-    store_list *list;      /* list: read during the call */
-    bw_status code;        /* of a failure */
-    const char *message;   /* of a failure; read during the call */
+    store_list *list;    /* list: read during the call */
+    bw_status code;      /* of a failure */
+    const char *message; /* of a failure; read during the call */
 } machine_reply;
 
 typedef struct machine_type {
@@ -46,8 +47,12 @@ typedef struct machine_type {
     /** Called at or after due(); harmless at any time. */
     void (*tick)(void *machine, int64_t now_ns);
     int64_t (*due)(const void *machine); /* TIME_NEVER: nothing to wait for but replies */
+    /** False when the machine wants nothing more and the driver holds none of its requests. */
     bool (*running)(const void *machine);
 } machine_type;
+
+/** What a failed outcome means: the reply's code, or one derived from the outcome. */
+bw_status machine_status(const machine_reply *reply);
 
 /** A machine and its functions, for drivers. */
 typedef struct machine {

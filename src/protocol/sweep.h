@@ -12,8 +12,8 @@
 
 typedef struct sweep sweep;
 typedef struct sweep_options {
-    bool apply;            /* false: only say what would be done */
-    uint32_t blocks_max;   /* of one pass; 0 = no limit */
+    bool apply;          /* false: only say what would be done */
+    uint32_t blocks_max; /* of one pass; 0 = no limit */
     int64_t backoff_min_ns, backoff_max_ns;
     uint64_t seed;
 } sweep_options;
@@ -25,9 +25,9 @@ extern const machine_type sweep_machine;
 
 typedef struct sweep_report {
     bw_status status;
-    uint64_t newest;          /* the proved newest version it acted on */
-    uint64_t blocks_retired;  /* by this pass (or that would be) */
-    uint64_t blocks_total;    /* retired blocks in all */
+    uint64_t newest;         /* the proved newest version it acted on */
+    uint64_t blocks_retired; /* by this pass (or that would be) */
+    uint64_t blocks_total;   /* retired blocks in all */
     uint64_t manifests_deleted, ghosts_deleted;
     bw_error error;
 } sweep_report;

@@ -1,0 +1,278 @@
+// SPDX-FileCopyrightText: The BatchWeave authors
+// SPDX-License-Identifier: Apache-2.0
+#include "protocol/handout.h"
+
+#include "base/alloc.h"
+#include <string.h>
+
+struct handout {
+    uint8_t uuid[UUID_BYTES];
+    uint32_t dp, slices, slice;
+    uint64_t part_bytes;
+    uint64_t step;
+    uint32_t item;
+    bool has_nonce;
+    uint64_t nonce, nonce_step; /* of the step last handed out from */
+    uint32_t skip_count;
+    skip_range *skips;
+};
+
+bw_status mesh_position(const mesh *m, uint32_t rank, uint32_t world, position *out,
+                        bw_error *error)
+{
+    if (m->dp == 0 || m->cp == 0 || m->tp == 0 || m->pp == 0)
+        return error_set(error, BW_INVALID, "each axis of the mesh must be at least 1");
+    /* Four factors of 32 bits: compared by division, so that no product overflows. */
+    const uint64_t dc = (uint64_t)m->dp * m->cp, tp = (uint64_t)m->tp * m->pp;
+    if (dc > world || tp > world || dc * tp != world)
+        return error_set(error, BW_MESH_MISMATCH,
+                         "world size %u is not dp %u x cp %u x tp %u x pp %u", world, m->dp, m->cp,
+                         m->tp, m->pp);
+    if (rank >= world)
+        return error_set(error, BW_INVALID, "rank %u is not below the world size %u", rank, world);
+    /* rank = ((pp·DP + d)·CP + c)·TP + tp */
+    const uint32_t above_tp = rank / m->tp;
+    *out = (position){.d = above_tp / m->cp % m->dp, .c = above_tp % m->cp};
+    return BW_OK;
+}
+
+static bw_status check_dp(uint32_t expected, uint32_t given, bw_error *error)
+{
+    if (given == expected)
+        return BW_OK;
+    return error_set(error, BW_MESH_MISMATCH,
+                     "the namespace has dp %u, the job dp %u; legal here: dp %u", expected, given,
+                     expected);
+}
+
+bw_status handout_new(const genesis *g, position p, uint32_t job_dp, handout **out, bw_error *error)
+{
+    BW_TRY(check_dp(g->dp, job_dp, error));
+    if (p.d >= g->dp || p.c >= g->cp)
+        return error_set(error, BW_MESH_MISMATCH, "position (%u,%u) lies outside the mesh %u x %u",
+                         p.d, p.c, g->dp, g->cp);
+    handout *h = mem_zalloc(sizeof *h);
+    if (h == NULL)
+        return error_set(error, BW_NOMEM, "no memory for a reader");
+    memcpy(h->uuid, g->uuid, UUID_BYTES);
+    h->dp = g->dp;
+    h->slices = genesis_slices(g);
+    h->slice = p.d * g->cp + p.c;
+    h->part_bytes = g->part_bytes;
+    *out = h;
+    return BW_OK;
+}
+
+void handout_free(handout *h)
+{
+    if (h == NULL)
+        return;
+    mem_free(h->skips);
+    mem_free(h);
+}
+
+/* `reads` is the step that would be read next: a skip may lead out of what is trimmed. */
+static bw_status check_step(const manifest *m, uint64_t step, uint64_t reads, uint32_t item,
+                            bw_error *error)
+{
+    bw_status status = BW_OK;
+    if (reads < m->trim)
+        status = error_set(error, BW_TRIMMED, "step %llu is below the trim step %llu",
+                           (unsigned long long)reads, (unsigned long long)m->trim);
+    else if (step > m->next || (step == m->next && item > 0))
+        status = error_set(error, BW_BEYOND_END, "step %llu lies beyond the end, %llu",
+                           (unsigned long long)step, (unsigned long long)m->next);
+    if (status != BW_OK)
+        error_set_step(error, step);
+    return status;
+}
+
+bw_status handout_start(handout *h, const manifest *m, start_kind kind, uint64_t step,
+                        bw_error *error)
+{
+    if (kind == START_EARLIEST)
+        step = m->trim;
+    else if (kind == START_LATEST)
+        step = m->next;
+    BW_TRY(check_step(m, step, step, 0, error));
+    h->step = step;
+    h->item = 0;
+    h->has_nonce = false;
+    return BW_OK;
+}
+
+/* Ascending, disjoint and not adjacent: at most one range holds the step, and its end is in none. */
+static uint64_t unskipped(const skip_range *skips, uint32_t count, uint64_t step)
+{
+    for (uint32_t i = 0; i < count && skips[i].first <= step; i++)
+        if (step < skips[i].end)
+            return skips[i].end;
+    return step;
+}
+
+uint64_t handout_unskipped(const handout *h, uint64_t step)
+{
+    return unskipped(h->skips, h->skip_count, step);
+}
+
+/* The step handed out before `step`, jumping back over skips; false when there is none. */
+static bool step_before(const cursor *c, uint64_t *step)
+{
+    uint64_t before = c->step;
+    for (uint32_t i = c->skip_count; i > 0; i--)
+        if (before == c->skips[i - 1].end)
+            before = c->skips[i - 1].first;
+    if (before == 0)
+        return false;
+    *step = before - 1;
+    return true;
+}
+
+bw_status handout_resume(handout *h, const manifest *m, const cursor *c, bw_error *error)
+{
+    if (memcmp(c->uuid, h->uuid, UUID_BYTES) != 0)
+        return error_set(error, BW_CURSOR_FOREIGN, "the cursor was made in another namespace");
+    BW_TRY(check_dp(h->dp, c->dp, error));
+    if (c->mode != MODE_SAME_BATCH)
+        return error_set(error, BW_MESH_MISMATCH, "a scale_batch cursor; legal here: same_batch");
+    const uint64_t reads = c->item > 0 ? c->step : unskipped(c->skips, c->skip_count, c->step);
+    BW_TRY(check_step(m, c->step, reads, c->item, error));
+
+    skip_range *skips = NULL;
+    if (c->skip_count > 0) {
+        skips = mem_dup(c->skips, c->skip_count * sizeof *skips);
+        if (skips == NULL)
+            return error_set(error, BW_NOMEM, "no memory for skip ranges");
+    }
+    mem_free(h->skips);
+    h->skips = skips;
+    h->skip_count = c->skip_count;
+    h->step = reads;
+    h->item = c->item;
+    h->nonce_step = c->step;
+    h->nonce = c->nonce;
+    h->has_nonce = c->has_nonce && (c->item > 0 || step_before(c, &h->nonce_step));
+    return BW_OK;
+}
+
+bool handout_nonce_step(const handout *h, const manifest *m, uint64_t *step)
+{
+    if (!h->has_nonce || h->nonce_step < m->swept || h->nonce_step >= m->next)
+        return false;
+    *step = h->nonce_step;
+    return true;
+}
+
+bw_status handout_check_nonce(handout *h, uint64_t step, uint64_t nonce, bw_error *error)
+{
+    if (!h->has_nonce || h->nonce_step != step || h->nonce == nonce)
+        return BW_OK;
+    (void)error_set(
+        error, BW_CURSOR_REWRITTEN, "step %llu has nonce %016llx, the cursor read %016llx",
+        (unsigned long long)step, (unsigned long long)nonce, (unsigned long long)h->nonce);
+    error_set_step(error, step);
+    return BW_CURSOR_REWRITTEN;
+}
+
+bw_status handout_plan(const handout *h, uint64_t step, const descriptor *d, fetch_plan *plan,
+                       bw_error *error)
+{
+    *plan = (fetch_plan){.step = step,
+                         .slice = h->slice,
+                         .needs_footer = d->shape.form == FORM_FOOTER,
+                         .id = d->id,
+                         .record = d->record,
+                         .shape = d->shape};
+    if (step == h->step && h->item >= d->shape.items)
+        return error_set(error, BW_CURSOR_INVALID, "the cursor stands at item %u of %u", h->item,
+                         d->shape.items);
+    bw_status status = shape_footer(&d->shape, h->slices, h->part_bytes, &plan->footer);
+    if (status == BW_OK && !plan->needs_footer)
+        status = shape_place(&d->shape, h->slices, h->part_bytes, h->slice, &plan->where);
+    if (status != BW_OK) {
+        (void)error_set(error, status, "the descriptor of step %llu gives no place for slice %u",
+                        (unsigned long long)step, h->slice);
+        error_set_step(error, step);
+    }
+    return status;
+}
+
+bw_status handout_place(const handout *h, const footer *f, fetch_plan *plan, bw_error *error)
+{
+    if (f->nonce != plan->record.nonce || f->slice_count != h->slices ||
+        f->items != plan->shape.items || f->kind != plan->shape.kind)
+        return error_set(error, BW_CORRUPT, "the footer of step %llu is not its descriptor's",
+                         (unsigned long long)plan->step);
+    uint64_t *lengths = mem_array(h->slices, sizeof *lengths);
+    place *places = mem_array(h->slices, sizeof *places);
+    bw_status status = BW_NOMEM;
+    if (lengths == NULL || places == NULL) {
+        (void)error_set(error, status, "no memory for the places of %u slices", h->slices);
+        goto done;
+    }
+    for (uint32_t i = 0; i < h->slices; i++)
+        lengths[i] = f->slices[i].framed_bytes;
+    tgb_extent extent;
+    status = tgb_pack(lengths, h->slices, h->part_bytes, plan->shape.footer_bytes, places, &extent);
+    if (status != BW_OK || extent.parts != plan->shape.parts ||
+        extent.footer_offset != plan->footer.offset ||
+        extent.total_bytes != plan->shape.total_bytes) {
+        status = error_set(error, BW_CORRUPT, "the footer of step %llu places slices elsewhere",
+                           (unsigned long long)plan->step);
+        goto done;
+    }
+    plan->where = places[h->slice];
+    plan->needs_footer = false;
+done:
+    mem_free(lengths);
+    mem_free(places);
+    return status;
+}
+
+uint64_t handout_step(const handout *h)
+{
+    return h->step;
+}
+
+uint32_t handout_item(const handout *h)
+{
+    return h->item;
+}
+
+void handout_advance(handout *h, uint32_t items, uint64_t nonce)
+{
+    h->has_nonce = true;
+    h->nonce = nonce;
+    h->nonce_step = h->step;
+    h->item++;
+    if (h->item < items)
+        return;
+    h->item = 0;
+    h->step = handout_unskipped(h, h->step + 1);
+}
+
+bool handout_at_end(const handout *h, const manifest *m)
+{
+    return m->sealed && h->step >= m->next;
+}
+
+bw_status handout_cursor(const handout *h, const manifest *m, cursor *out)
+{
+    *out = (cursor){.step = h->step,
+                    .item = h->item,
+                    .mode = MODE_SAME_BATCH,
+                    .dp = h->dp,
+                    .has_nonce = h->has_nonce,
+                    .nonce = h->has_nonce ? h->nonce : 0,
+                    .version = m->version,
+                    .skip_count = h->skip_count};
+    memcpy(out->uuid, h->uuid, UUID_BYTES);
+    if (h->skip_count == 0)
+        return BW_OK;
+    out->skips = mem_dup(h->skips, h->skip_count * sizeof *out->skips);
+    if (out->skips == NULL) {
+        out->skip_count = 0;
+        return BW_NOMEM;
+    }
+    return BW_OK;
+}
