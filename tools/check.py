@@ -27,7 +27,7 @@ JOBS = str(os.cpu_count() or 2)
 C_FOLDERS = ["include", "src", "cli", "tests", "bench"]
 
 # Suites that the complete build must have; one that runs no test fails.
-UNIT_SUITES = ["base", "codec", "input", "store", "protocol", "client", "api"]
+UNIT_SUITES = ["base", "codec", "payload", "input", "store", "protocol", "client", "api"]
 SUITES = UNIT_SUITES + ["contract", "golden", "cli"]
 COVERED_LAYERS = ["codec", "protocol"]
 COVERAGE_PERCENT_MIN = 90
@@ -354,6 +354,8 @@ SECTIONS: List[Section] = [
             suites_of_build("clang", TSAN, ["store", "client", "api"])),
     Section("coverage", f"codec and protocol: at least {COVERAGE_PERCENT_MIN} % of lines", 3, 5,
             coverage_section),
+    Section("independent", "the decoder in plain Python: golden files, namespaces, the judge", 1, 1,
+            programs(["python3", "tests/independent/test_golden.py"])),
     Section("crash", "kill -9 and SIGSTOP of real processes at named points", 12, 120,
             programs([*CRASH, "--kills", "40", "--stops", "10"], show=30, build=True),
             programs([*CRASH, "--kills", "400", "--stops", "100"], show=30, build=True)),
