@@ -3,9 +3,10 @@
 /**
  * Named points at which a crash test may kill or freeze this very process.
  *
- * BATCHWEAVE_FAULT holds rules separated by `;`: `action:point[:n]`, action `kill` (SIGKILL) or `stop` (SIGSTOP), n the passage
- * of that point (from 1, the default; counted over all threads) at which the signal is raised, once. A rule that cannot be read is named on
- * stderr, since a crash test that never crashes proves nothing. Without the variable a passage costs one load.
+ * BATCHWEAVE_FAULT holds rules separated by `;`: `action:point[:n]`, action `kill` (SIGKILL) or
+ * `stop` (SIGSTOP), n the passage of that point (from 1, the default; counted over all threads) at
+ * which the signal is raised, once. A rule that cannot be read is named on stderr, since a crash
+ * test that never crashes proves nothing. Without the variable a passage costs one load.
  */
 #ifndef BASE_FAULTPOINT_H
 #define BASE_FAULTPOINT_H

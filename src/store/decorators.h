@@ -1,7 +1,6 @@
 // SPDX-FileCopyrightText: The BatchWeave authors
 // SPDX-License-Identifier: Apache-2.0
-/** Decorators that are not needed in normal work: fault, trace, meter. Each takes over `inner` on
- * success. */
+/** Decorators that normal work does without: fault, trace, meter. Each takes `inner` on success. */
 #ifndef STORE_DECORATORS_H
 #define STORE_DECORATORS_H
 
@@ -9,14 +8,20 @@
 #include <stdatomic.h>
 
 /**
- * Faults by rules, separated by `;`: `action:kind:prefix:n`. kind is an operation name or `any`;
- * prefix matches the key's start ("" = all); n = the n-th matching operation (0 = every one).
- * Actions: retry-before  answer RETRY, not applied            retry-after    apply, then answer
- * RETRY (writes but create) unknown-before / unknown-after                     create answers
- * UNKNOWN, not applied / applied short-read    the last byte is missing: RETRY      flip one bit of
- * what was read is flipped not-found     answer NOT_FOUND                     denied, fatal,
- * no-space kill / stop   raise SIGKILL / SIGSTOP on this process before the operation;  kill-after
- * / stop-after  after it was applied Counters are shared by clones, so n counts over all threads.
+ * Faults by rules, separated by `;`: `action:kind:prefix:n`. kind is an operation name or `any`
+ * (then the kinds that the action can have); prefix matches the key's start ("" = all); n = the
+ * n-th matching operation (0 = every one). Every matching rule counts; the first that fires
+ * decides. Counters are shared by clones, so n counts over all threads. Actions:
+ *
+ * - retry-before: answer RETRY, not applied
+ * - retry-after: apply, then answer RETRY (put, delete)
+ * - unknown-before, unknown-after: create answers UNKNOWN, not applied or applied
+ * - short-read: the last byte is missing, RETRY (get, read, map)
+ * - flip: one bit of what was read is flipped (get, read, map)
+ * - not-found: answer NOT_FOUND (get, read, map, head)
+ * - denied, fatal, no-space (put, create): answer so, not applied
+ * - kill, stop: raise SIGKILL or SIGSTOP on this process before the operation
+ * - kill-after, stop-after: after it was applied, before it is answered
  */
 bw_status store_fault_wrap(store *inner, const char *rules, store **out, bw_error *error);
 
@@ -26,7 +31,11 @@ typedef void (*store_trace_fn)(void *context, const store_op *op);
 bw_status store_trace_wrap(store *inner, store_trace_fn trace, void *context, store **out,
                            bw_error *error);
 
-/** Counts by kind and outcome, and bytes; shared by clones; read at any time. */
+/**
+ * Counts requests by kind as they are sent and by outcome as they are answered; bytes written as
+ * sent, whatever came of them, bytes read as delivered. The caller's; shared by clones; read at any
+ * time.
+ */
 typedef struct store_meter {
     atomic_uint_least64_t ops[STORE_OP_KINDS];
     atomic_uint_least64_t outcomes[STORE_OUTCOMES];

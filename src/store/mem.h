@@ -22,22 +22,25 @@ bool mem_space_get(mem_space *space, const char *key, const uint8_t **bytes, siz
 bw_status mem_space_set(mem_space *space, const char *key, const void *bytes, size_t size);
 bool mem_space_remove(mem_space *space, const char *key);
 size_t mem_space_count(mem_space *space, const char *prefix);
-/** Calls back in key order until non-zero. */
+/** Calls back in key order until non-zero; the callback must not touch the space. */
 int mem_space_each(mem_space *space, const char *prefix,
                    int (*each)(void *, const char *key, const uint8_t *bytes, size_t size),
                    void *context);
 /** Operations applied so far, by kind. */
 uint64_t mem_space_applied(mem_space *space, store_op_kind kind);
 
-/* Stepped mode. */
+/*
+ * Stepped mode, of one store; a clone starts in the mode of its original. Another thread than the
+ * store's may do the stepping: a poll with a timeout then waits for it.
+ */
 void store_mem_set_stepped(store *s, bool stepped);
 /** Requests sent and not answered, oldest first. */
 size_t store_mem_sent(store *s, store_op **ops, size_t max);
 /** Applies a sent request to the contents now, without answering; may be repeated, also after the
  * answer (a late duplicate: use store_mem_keep). Returns the outcome that this application had. */
 store_outcome store_mem_apply(store *s, store_op *op);
-/** Answers a sent request: with the outcome of its last application (STORE_PENDING as `as`), or
- * with the given one. The next poll returns it. */
+/** Answers a sent request: with the outcome of its last application (STORE_PENDING as `as`; RETRY
+ * when it was never applied), or with the given one. The next poll returns it. */
 void store_mem_answer(store *s, store_op *op, store_outcome as);
 /** A copy of a sent write that can be applied later, whatever happened to the original; release
  * with store_mem_drop. */

@@ -140,6 +140,7 @@ struct store {
 };
 
 void store_submit(store *s, store_op *op);
+/** With nothing in flight it returns 0 at once, whatever the timeout. */
 size_t store_poll(store *s, store_op **done, size_t max, int64_t timeout_ns);
 bw_status store_clone(store *s, store **out, bw_error *error);
 void store_close(store *s); /* NULL is fine */
@@ -168,8 +169,12 @@ void store_op_end(store_op *op, store_outcome outcome, bw_status code, const cha
 
 /* ---- drivers and decorators; each takes over `inner` on success ---- */
 
-/** Local directory. `durable` false skips every fsync (benchmarks and tests on memory file systems
- * only). Writing makes the directory. */
+/**
+ * Local directory. `durable` false skips every fsync (benchmarks and tests on memory file systems
+ * only). Writing makes the directory and removes what dead processes left in its tmp/; reading
+ * writes nothing. BW_NO_NAMESPACE when there is no directory to read, BW_UNSUPPORTED for writing on
+ * a file system that may remember absence (NFS, SMB, FUSE). Directories stay when they get empty.
+ */
 typedef struct store_file_options {
     bool durable;
     bool writable;
