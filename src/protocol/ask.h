@@ -1,9 +1,11 @@
 // SPDX-FileCopyrightText: The BatchWeave authors
 // SPDX-License-Identifier: Apache-2.0
 /**
- * ask: the requests that a machine has ready, in flight, or resting before it repeats them. Shared by all machines.
+ * ask: the requests that a machine has ready, in flight, or resting before it repeats them. Shared
+ * by all machines.
  *
- * A machine says what an ask means by `role` and `number`, and builds the request when the driver takes it.
+ * A machine says what an ask means by `role` and `number`, and builds the request when the driver
+ * takes it.
  */
 #ifndef PROTOCOL_ASK_H
 #define PROTOCOL_ASK_H

@@ -51,8 +51,8 @@ void cadence_attempted(cadence *c, const cadence_attempt *attempt, rng *r)
         c->next_ns = attempt->now_ns;
         return;
     }
-    /* After a conflict the next attempt falls anywhere in the gap: two producers with equal gaps would otherwise meet again
-     * and again. */
+    /* After a conflict the next attempt falls anywhere in the gap: two producers with equal gaps
+     * would otherwise meet again and again. */
     const int64_t gap = attempt->conflict ? (int64_t)rng_below(r, (uint64_t)c->gap_ns) : c->gap_ns;
     c->next_ns = attempt->now_ns + gap;
 }

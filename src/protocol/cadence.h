@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: The BatchWeave authors
 // SPDX-License-Identifier: Apache-2.0
-/** cadence: when to attempt the next commit (DESIGN 9). One interface; `naive` and `fixed:N` are built, others join here. */
+/** cadence: when to attempt the next commit (DESIGN 9). One interface; `naive` and `fixed:N` are
+ * built, others join here. */
 #ifndef PROTOCOL_CADENCE_H
 #define PROTOCOL_CADENCE_H
 

@@ -3,8 +3,9 @@
 /**
  * chain: follows the sequence of manifests and lets nothing out that is not *proved* (DESIGN 8).
  *
- * Proved: content read (or our create answered CREATED) and, after that, the marker of its block read as absent. Proved newest: v+1 answered 404
- * and, after that, the marker of v+1's block read as absent. Every walk below ends with such a check before its result may be looked at.
+ * Proved: content read (or our create answered CREATED) and, after that, the marker of its block
+ * read as absent. Proved newest: v+1 answered 404 and, after that, the marker of v+1's block read
+ * as absent. Every walk below ends with such a check before its result may be looked at.
  */
 #ifndef PROTOCOL_CHAIN_H
 #define PROTOCOL_CHAIN_H
@@ -16,9 +17,11 @@
 
 typedef enum chain_goal {
     CHAIN_OPEN, /* genesis and a proved newest manifest, from nothing: hint, else search; no LIST */
-    CHAIN_POLL, /* is there anything newer? A run of at most run_max versions, proved; a 404 ends it (its marker is read every 16th time) */
+    CHAIN_POLL, /* is there anything newer? A run of at most run_max versions, proved; a 404 ends it
+                   (its marker is read every 16th time) */
     CHAIN_NEWEST, /* catch up to a proved newest manifest */
-    CHAIN_REOPEN /* like OPEN with genesis known: above the highest marker (R8), after a marker was met */
+    CHAIN_REOPEN  /* like OPEN with genesis known: above the highest marker (R8), after a marker was
+                     met */
 } chain_goal;
 
 typedef struct chain chain;
@@ -26,23 +29,32 @@ typedef struct chain chain;
 /** `seed` for jitter. */
 bw_status chain_new(uint64_t seed, const log_sink *log, chain **out);
 void chain_free(chain *c);
-/** Starts a walk; none may be running. On success or failure the chain keeps the last proved manifest. */
+/** For those who care where the chain is and not what lies between, committers and sweepers:
+ * versions may be skipped without finding the old sum at the old place. A reader must not use it.
+ * commit_new and sweep_new call it. */
+void chain_forgive_gaps(chain *c);
+/** Starts a walk; none may be running. On success or failure the chain keeps the last proved
+ * manifest. */
 void chain_start(chain *c, chain_goal goal, int64_t now_ns);
 extern const machine_type chain_machine;
 
-/** How the last walk ended: BW_OK; BW_NO_NAMESPACE, BW_NOT_READY, BW_CHAIN_BLOCKED (key in error), BW_CORRUPT, BW_WRONG_NAMESPACE, BW_TRIMMED (a reader that skipped versions
- *  cannot prove its old place any more), BW_CURSOR_REWRITTEN (sums differ: another history), BW_IO, BW_DENIED … */
+/** How the last walk ended: BW_OK; BW_NO_NAMESPACE, BW_NOT_READY, BW_CHAIN_BLOCKED (key in error),
+ * BW_CORRUPT, BW_WRONG_NAMESPACE, BW_TRIMMED (a reader that skipped versions cannot prove its old
+ * place any more), BW_CURSOR_REWRITTEN (sums differ: another history), BW_STORE_UNSAFE (a manifest
+ * that was on the chain is gone), BW_FORMAT, BW_IO, BW_DENIED … */
 bw_status chain_result(const chain *c, bw_error *error);
 const genesis *chain_genesis(const chain *c); /* NULL before it was read */
 /** Hash of genesis' object: the previous hash of version 1. */
 const hash128 *chain_genesis_hash(const chain *c);
-/** The newest proved manifest, borrowed until the next call that changes the chain; manifest_ref to keep. NULL before an open succeeded. */
+/** The newest proved manifest, borrowed until the next call that changes the chain; manifest_ref to
+ * keep. NULL before an open succeeded. */
 manifest *chain_held(const chain *c);
 /** True when the last walk proved that `held` is the newest. */
 bool chain_is_newest(const chain *c);
 /** Gives the chain a manifest that its owner proved (a commit). Takes a reference. */
 void chain_adopt(chain *c, manifest *m);
-/** Counters for stats and coverage: retired markers met, ghosts discarded, reopens, versions read, polls. */
+/** Counters for stats and coverage: retired markers met, ghosts discarded, reopens, versions read,
+ * polls. */
 typedef struct chain_counts {
     uint64_t versions_read, polls, markers_read, ghosts_met, reopens, skipped_checks;
 } chain_counts;

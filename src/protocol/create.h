@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: The BatchWeave authors
 // SPDX-License-Identifier: Apache-2.0
 /**
- * create: makes a namespace: genesis, then version 1; and finishes an interrupted one. Also used by an opener for writing that finds a genesis without version 1.
+ * create: makes a namespace: genesis, then version 1; and finishes an interrupted one. Also used by
+ * an opener for writing that finds a genesis without version 1.
  */
 #ifndef PROTOCOL_CREATE_H
 #define PROTOCOL_CREATE_H
@@ -10,7 +11,8 @@
 #include "protocol/machine.h"
 
 typedef struct create create;
-/** With `g`: a new namespace (the driver lists the prefix first: a hint against mistakes; the create decides). NULL: finish the genesis that is there. */
+/** With `g`: a new namespace (the driver lists the prefix first: a hint against mistakes; the
+ * create decides). NULL: finish the genesis that is there. */
 bw_status create_new(const genesis *g, uint64_t clock_ms, const token128 *nonce, create **out);
 void create_free(create *c);
 void create_start(create *c, int64_t now_ns, int64_t deadline_ns);

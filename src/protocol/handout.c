@@ -101,7 +101,8 @@ bw_status handout_start(handout *h, const manifest *m, start_kind kind, uint64_t
     return BW_OK;
 }
 
-/* Ascending, disjoint and not adjacent: at most one range holds the step, and its end is in none. */
+/* Ascending, disjoint and not adjacent: at most one range holds the step, and its end is in none.
+ */
 static uint64_t unskipped(const skip_range *skips, uint32_t count, uint64_t step)
 {
     for (uint32_t i = 0; i < count && skips[i].first <= step; i++)

@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: The BatchWeave authors
 // SPDX-License-Identifier: Apache-2.0
-/** handout: which bytes a rank reads next. Mesh, position, order and cursor; pure (DESIGN 10; rescale comes later). */
+/** handout: which bytes a rank reads next. Mesh, position, order and cursor; pure (DESIGN 10;
+ * rescale comes later). */
 #ifndef PROTOCOL_HANDOUT_H
 #define PROTOCOL_HANDOUT_H
 
@@ -11,7 +12,8 @@ typedef struct position {
     uint32_t d, c;
 } position;
 
-/** rank = ((pp·DP + d)·CP + c)·TP + tp. BW_MESH_MISMATCH when world ≠ DP·CP·TP·PP, naming all; BW_INVALID when rank ≥ world. */
+/** rank = ((pp·DP + d)·CP + c)·TP + tp. BW_MESH_MISMATCH when world ≠ DP·CP·TP·PP, naming all;
+ * BW_INVALID when rank ≥ world. */
 typedef struct mesh {
     uint32_t dp, cp, tp, pp;
 } mesh;
@@ -20,7 +22,8 @@ bw_status mesh_position(const mesh *m, uint32_t rank, uint32_t world, position *
 
 typedef struct handout handout;
 
-/** The job's dp must equal genesis' (rescale is not built yet: BW_MESH_MISMATCH says what is legal). */
+/** The job's dp must equal genesis' (rescale is not built yet: BW_MESH_MISMATCH says what is
+ * legal). */
 bw_status handout_new(const genesis *g, position p, uint32_t job_dp, handout **out,
                       bw_error *error);
 void handout_free(handout *h);
@@ -29,9 +32,11 @@ typedef enum start_kind { START_EARLIEST, START_LATEST, START_STEP } start_kind;
 /** Resolves a start on a proved manifest. BW_TRIMMED, BW_BEYOND_END. */
 bw_status handout_start(handout *h, const manifest *m, start_kind kind, uint64_t step,
                         bw_error *error);
-/** Goes on from a cursor: BW_CURSOR_FOREIGN, BW_MESH_MISMATCH, BW_TRIMMED, BW_BEYOND_END. Its nonce is checked by handout_check_nonce, once the descriptor is at hand. */
+/** Goes on from a cursor: BW_CURSOR_FOREIGN, BW_MESH_MISMATCH, BW_TRIMMED, BW_BEYOND_END. Its nonce
+ * is checked by handout_check_nonce, once the descriptor is at hand. */
 bw_status handout_resume(handout *h, const manifest *m, const cursor *c, bw_error *error);
-/** The step whose nonce the cursor names and must match, when that step is still described; false when nothing is to be checked. */
+/** The step whose nonce the cursor names and must match, when that step is still described; false
+ * when nothing is to be checked. */
 bool handout_nonce_step(const handout *h, const manifest *m, uint64_t *step);
 bw_status handout_check_nonce(handout *h, uint64_t step, uint64_t nonce, bw_error *error);
 
@@ -46,8 +51,8 @@ typedef struct fetch_plan {
     record record;
     shape shape;
 } fetch_plan;
-/** Plans `step` (prefetch may ask for any step ≥ the cursor's). `d` is that step's descriptor. BW_CURSOR_INVALID when the cursor stands
- *  at an item that this step does not have. */
+/** Plans `step` (prefetch may ask for any step ≥ the cursor's). `d` is that step's descriptor.
+ * BW_CURSOR_INVALID when the cursor stands at an item that this step does not have. */
 bw_status handout_plan(const handout *h, uint64_t step, const descriptor *d, fetch_plan *plan,
                        bw_error *error);
 bw_status handout_place(const handout *h, const footer *f, fetch_plan *plan, bw_error *error);

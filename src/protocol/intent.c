@@ -115,9 +115,11 @@ bw_status intent_draft_entry(const intent_try *t, view id, const producer_entry 
     const manifest *base = t->base;
     intent_scratch *scratch = t->scratch;
     manifest_succeed(base, t->aid->genesis, NULL, t->aid, t->draft);
-    if (mem_grow((void **)&scratch->producers, &scratch->producer_capacity,
-                 (size_t)base->producer_count + 1, sizeof *scratch->producers) != 0)
+    void *producers = scratch->producers;
+    if (mem_grow(&producers, &scratch->producer_capacity, (size_t)base->producer_count + 1,
+                 sizeof *scratch->producers) != 0)
         return BW_NOMEM;
+    scratch->producers = producers;
 
     uint32_t at = 0, high = base->producer_count;
     while (at < high) {

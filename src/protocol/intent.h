@@ -3,8 +3,9 @@
 /**
  * intent: what a process wants the next manifest to say, as one pure function of a base (DESIGN 8).
  *
- * Applied again to whatever base the chain gives; each intent carries a key that makes applying it twice harmless. A refusal counts only on a proved base.
- * New kinds (forget, group, pin, release, swept) add a case here and touch no machine.
+ * Applied again to whatever base the chain gives; each intent carries a key that makes applying it
+ * twice harmless. A refusal counts only on a proved base. New kinds (forget, group, pin, release,
+ * swept) add a case here and touch no machine.
  */
 #ifndef PROTOCOL_INTENT_H
 #define PROTOCOL_INTENT_H
@@ -74,15 +75,18 @@ typedef struct intent_result {
     bw_error error;
 } intent_result;
 
-/** Scratch memory that a draft's views point into; reused from try to try, so that steady state allocates nothing. */
+/** Scratch memory that a draft's views point into; reused from try to try, so that steady state
+ * allocates nothing. */
 typedef struct intent_scratch intent_scratch;
 bw_status intent_scratch_new(intent_scratch **out);
 void intent_scratch_free(intent_scratch *scratch);
 
-/** `base` NULL is not allowed. The draft is valid until base, intent or scratch change. An open fixes its epoch in `i` on its first call. */
+/** `base` NULL is not allowed. The draft is valid until base, intent or scratch change. An open
+ * fixes its epoch in `i` on its first call. */
 intent_verdict intent_apply(intent *i, const manifest *base, const intent_aid *aid,
                             intent_scratch *scratch, manifest *draft, intent_result *result);
-/** The one checked step from a base to any draft (next version, previous hash, trim = max(trim, W), all else copied); for version 1 base is NULL. */
+/** The one checked step from a base to any draft (next version, previous hash, trim = max(trim, W),
+ * all else copied); for version 1 base is NULL. */
 void manifest_succeed(const manifest *base, const genesis *g, const hash128 *genesis_hash,
                       const intent_aid *aid, manifest *draft);
 

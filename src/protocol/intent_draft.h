@@ -30,9 +30,11 @@ intent_verdict intent_seal_apply(const intent *i, const intent_try *t);
 intent_verdict intent_refuse(const intent_try *t, bw_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/** The entry of `id`, from the map or else the page. False: the page must be read first. `entry` NULL: the chain has none. */
+/** The entry of `id`, from the map or else the page. False: the page must be read first. `entry`
+ * NULL: the chain has none. */
 bool intent_find(const intent_try *t, view id, const producer_entry **entry);
-/** Starts the draft from the base with a producer map of its own, in which `id` stands; it is `from` when it was not in the map. */
+/** Starts the draft from the base with a producer map of its own, in which `id` stands; it is
+ * `from` when it was not in the map. */
 bw_status intent_draft_entry(const intent_try *t, view id, const producer_entry *from,
                              producer_entry **entry);
 

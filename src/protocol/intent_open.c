@@ -5,7 +5,8 @@
 
 #include <string.h>
 
-/* A producer may open only where its publishes will fit: a manifest too large is refused before anything is staged. */
+/* A producer may open only where its publishes will fit: a manifest too large is refused before
+ * anything is staged. */
 #define OPEN_HEADROOM_BYTES ((1u << 20) + (64u << 10))
 
 static void tell(const intent_try *t, const producer_entry *e)

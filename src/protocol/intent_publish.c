@@ -11,7 +11,8 @@
 /* A producer counts as active while its last commit is at most this many rounds of the map old. */
 #define ACTIVE_ROUNDS 8u
 
-/* How many of `descriptors` the base has. They are contiguous; false when they do not continue the entry. */
+/* How many of `descriptors` the base has. They are contiguous; false when they do not continue the
+ * entry. */
 static bool count_already(const intent *i, const producer_entry *e, uint32_t *already)
 {
     const uint32_t count = i->publish.count;
@@ -70,7 +71,8 @@ static uint64_t share(uint64_t room, uint64_t active)
     return room / active + (room % active != 0);
 }
 
-/* How many of the `left` descriptors from `d` on the namespace's limits let through now. Without a group there is no limit. */
+/* How many of the `left` descriptors from `d` on the namespace's limits let through now. Without a
+ * group there is no limit. */
 static uint32_t limit_room(const intent_try *t, const descriptor *d, uint32_t left)
 {
     const manifest *base = t->base;
@@ -101,7 +103,8 @@ static uint32_t limit_room(const intent_try *t, const descriptor *d, uint32_t le
     return (uint32_t)steps;
 }
 
-/* How many of the `left` descriptors this candidate takes, by the caps of block, commit and manifest. */
+/* How many of the `left` descriptors this candidate takes, by the caps of block, commit and
+ * manifest. */
 static uint32_t cap_room(const intent_try *t, const descriptor *d, uint32_t left)
 {
     const bool folds = t->aid->durable_fold != NULL;
@@ -135,9 +138,11 @@ static bw_status append(const intent_try *t, const descriptor *d, uint32_t count
     draft->tail = (block){.bytes = view_of(scratch->tail.data, scratch->tail.size),
                           .records = (folded != NULL ? 0 : base->tail.records) + count};
     if (folded != NULL || merged != NULL) {
-        if (mem_grow((void **)&scratch->refs, &scratch->ref_capacity, (size_t)base->ref_count + 1,
+        void *refs = scratch->refs;
+        if (mem_grow(&refs, &scratch->ref_capacity, (size_t)base->ref_count + 1,
                      sizeof *scratch->refs) != 0)
             return BW_NOMEM;
+        scratch->refs = refs;
         draft->refs = scratch->refs;
         draft->ref_count = fold_refs(base, merged, folded, scratch->refs);
     }

@@ -7,8 +7,8 @@
 #include <string.h>
 
 #define CACHE_BUCKETS 256u
-/* Never fewer are kept, whatever their size: a walk from the top index down to a leaf must fit, or it would ask for ever for what it
- * has just pushed out. */
+/* Never fewer are kept, whatever their size: a walk from the top index down to a leaf must fit, or
+ * it would ask for ever for what it has just pushed out. */
 #define CACHE_COUNT_MIN (SEGMENT_LEVELS_MAX + 2u)
 
 typedef struct cached {

@@ -1,14 +1,16 @@
 // SPDX-FileCopyrightText: The BatchWeave authors
 // SPDX-License-Identifier: Apache-2.0
 /**
- * lookup: from a step to its descriptor, through tail, segments and indexes. Pure but for the segments it asks for.
+ * lookup: from a step to its descriptor, through tail, segments and indexes. Pure but for the
+ * segments it asks for.
  */
 #ifndef PROTOCOL_LOOKUP_H
 #define PROTOCOL_LOOKUP_H
 
 #include "codec/manifest.h"
 
-/** Decoded segments by hash, least recently used out first; owns object bytes. One thread, or its owner's lock. */
+/** Decoded segments by hash, least recently used out first; owns object bytes. One thread, or its
+ * owner's lock. */
 typedef struct segment_cache segment_cache;
 bw_status segment_cache_new(size_t bytes_max, segment_cache **out);
 void segment_cache_free(segment_cache *cache);
@@ -26,7 +28,8 @@ typedef enum lookup_verdict {
     LOOKUP_FAILED   /* sums only: out of memory */
 } lookup_verdict;
 
-/** `out` views into the manifest or the cache: valid until the cache changes. `needed` is scratch unless LOOKUP_NEED. */
+/** `out` views into the manifest or the cache: valid until the cache changes. `needed` is scratch
+ * unless LOOKUP_NEED. */
 lookup_verdict lookup_step(const manifest *m, segment_cache *cache, uint64_t step, descriptor *out,
                            segment_ref *needed);
 /** The sum before `step`, first described step ≤ step ≤ next. */

@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: The BatchWeave authors
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The shape of every protocol machine: no I/O, no thread, no clock of its own. It asks for store requests, is given their
- * replies and the time, and says when it wants to be woken. The client drives machines with real stores; the simulator drives the
- * same object files with a virtual one.
+ * The shape of every protocol machine: no I/O, no thread, no clock of its own. It asks for store
+ * requests, is given their replies and the time, and says when it wants to be woken. The client
+ * drives machines with real stores; the simulator drives the same object files with a virtual one.
  *
  *     while (machine running) {
  *         while (next(&request)) send it;
@@ -31,8 +31,8 @@ typedef struct machine_request {
 typedef struct machine_reply {
     uint32_t id;
     store_outcome outcome;
-    uint8_t *
-        bytes; /* get: from mem_alloc; the machine takes it and sets it NULL, else the driver frees it */
+    uint8_t *bytes; /* get: from mem_alloc; the machine takes it and sets it NULL, else the driver
+                       frees it */
     size_t size;
     store_list *list;    /* list: read during the call */
     bw_status code;      /* of a failure */

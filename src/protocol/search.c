@@ -47,7 +47,8 @@ static void close_round(search *s)
     for (uint32_t i = s->probe_count; i > 0; i--)
         if (!s->present[i - 1] && (!s->found || s->probes[i - 1] > s->low))
             s->high = s->probes[i - 1];
-    /* Nothing at the first place: nothing anywhere. A last power that is present says nothing about what is beyond. */
+    /* Nothing at the first place: nothing anywhere. A last power that is present says nothing about
+     * what is beyond. */
     if (s->found)
         narrow(s);
     else

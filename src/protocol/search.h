@@ -1,8 +1,9 @@
 // SPDX-FileCopyrightText: The BatchWeave authors
 // SPDX-License-Identifier: Apache-2.0
 /**
- * search: the last present number of a row that is present up to somewhere and absent beyond, found by a few rounds of questions
- * asked at once: first, then first + 2^k; then 32-way narrowing. Markers and manifests lie in such rows.
+ * search: the last present number of a row that is present up to somewhere and absent beyond, found
+ * by a few rounds of questions asked at once: first, then first + 2^k; then 32-way narrowing.
+ * Markers and manifests lie in such rows.
  *
  * A row that changes meanwhile, or a ghost, misleads it; whoever uses the answer proves it.
  */
@@ -24,10 +25,11 @@ typedef struct search {
     bool present[SEARCH_PROBES_MAX];
 } search;
 
-/** From `first`, which is present already if `known`, up to `end` (exclusive); `powers` is how many powers of two the first round asks
- *  for, at most 64. */
+/** From `first`, which is present already if `known`, up to `end` (exclusive); `powers` is how many
+ * powers of two the first round asks for, at most 64. */
 void search_start(search *s, uint64_t first, bool known, uint64_t end, uint32_t powers);
-/** One answer. True when it was the last of its round: look at search_done, else ask about the new probes. */
+/** One answer. True when it was the last of its round: look at search_done, else ask about the new
+ * probes. */
 bool search_answer(search *s, uint64_t number, bool present);
 bool search_done(const search *s);
 

@@ -13,7 +13,8 @@ typedef struct staged {
     bool done;
 } staged;
 
-/* Parallel arrays, so that the ready prefix is handed out as it lies. Slot i holds seq published_seq + 1 + i. */
+/* Parallel arrays, so that the ready prefix is handed out as it lies. Slot i holds seq
+ * published_seq + 1 + i. */
 struct stage {
     uint32_t batches_max;
     uint64_t bytes_max;

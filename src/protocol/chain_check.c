@@ -1,0 +1,86 @@
+// SPDX-FileCopyrightText: The BatchWeave authors
+// SPDX-License-Identifier: Apache-2.0
+/* A reader that skipped versions must find its old sum at its old `next` in the new history
+ * (docs/format.md section 10): the markers prove the new manifest, the sum proves that it continues
+ * what was read before. */
+#include "protocol/chain_walk.h"
+
+#define CHECK_CACHE_BYTES ((size_t)4 << 20)
+
+static void judge(chain *c, const hash128 *sum)
+{
+    if (hash_equal(sum, &c->held->sum)) {
+        c->linked = true;
+        chain_arrive(c);
+        return;
+    }
+    chain_fail(c, BW_CURSOR_REWRITTEN, "the history before step %llu is not the one read before",
+               (unsigned long long)c->held->next);
+    error_set_step(&c->error, c->held->next);
+}
+
+void chain_check_gap(chain *c)
+{
+    if (c->held == NULL || c->linked || c->lenient) {
+        chain_arrive(c);
+        return;
+    }
+    if (c->cache == NULL && segment_cache_new(CHECK_CACHE_BYTES, &c->cache) != BW_OK) {
+        chain_fail(c, BW_NOMEM, "no memory for segments");
+        return;
+    }
+    hash128 sum;
+    const uint64_t step = c->held->next;
+    c->counts.skipped_checks++;
+    switch (lookup_sum(c->tip, c->cache, step, &sum, &c->wanted)) {
+    case LOOKUP_FOUND:
+        judge(c, &sum);
+        break;
+    case LOOKUP_NEED:
+        c->state = WALK_SEGMENT;
+        c->refetched = false;
+        (void)ask_add(&c->asks, ROLE_SEGMENT, STORE_GET, 0);
+        break;
+    case LOOKUP_TRIMMED:
+        chain_fail(c, BW_TRIMMED, "step %llu was swept, the first one left is %llu",
+                   (unsigned long long)step, (unsigned long long)c->tip->swept);
+        error_set_step(&c->error, step);
+        break;
+    case LOOKUP_BEYOND:
+        judge(c, &(hash128){{0}});
+        break;
+    default:
+        chain_fail(c, BW_NOMEM, "no memory for a sum");
+    }
+}
+
+void chain_segment_read(chain *c, machine_reply *reply)
+{
+    bw_error error;
+    object_key key;
+    bw_status status = BW_CORRUPT;
+    if (reply->outcome == STORE_NOT_FOUND && !c->rewalked) {
+        /* It may have left with a sweep: judge by the newest manifest. */
+        c->rewalked = c->want_newest = true;
+        chain_step(c);
+        return;
+    }
+    if (reply->outcome == STORE_OK) {
+        uint8_t *object = reply->bytes;
+        reply->bytes = NULL;
+        status = segment_cache_add(c->cache, &c->wanted, c->genesis.uuid,
+                                   genesis_slices(&c->genesis), object, reply->size, &error);
+    } else {
+        (void)error_set(&error, status, "a segment that a manifest refers to is missing");
+    }
+    if (status == BW_OK) {
+        chain_check_gap(c);
+    } else if (reply->outcome == STORE_OK && status != BW_NOMEM && !c->refetched) {
+        c->refetched = true;
+        (void)ask_add(&c->asks, ROLE_SEGMENT, STORE_GET, 0);
+    } else {
+        segment_ref_key(&c->wanted, &key);
+        error_set_key(&error, key.text);
+        chain_fail_with(c, status, &error);
+    }
+}

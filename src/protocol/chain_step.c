@@ -1,0 +1,159 @@
+// SPDX-FileCopyrightText: The BatchWeave authors
+// SPDX-License-Identifier: Apache-2.0
+/* From a manifest to its successors, and the markers that prove them. */
+#include "protocol/chain_walk.h"
+
+#include "protocol/read.h"
+#include <assert.h>
+
+/* A poll takes at most this many versions; a walk to the newest goes on. */
+#define RUN_MAX 64u
+/* Versions in a row after which it is worth asking how far it goes: 2^10 ahead at most, then again.
+ */
+#define GALLOP_AFTER 8u
+#define GALLOP_POWERS 11u
+#define GALLOP_SPAN ((uint64_t)1 << (GALLOP_POWERS - 1))
+/* Every so many polls that find nothing the marker is read: a block retired meanwhile would mean
+ * 404 for ever. */
+#define MARKER_EVERY 16u
+
+static void ask_marker(chain *c, walk_state state, uint64_t version)
+{
+    c->state = state;
+    (void)ask_add(&c->asks, ROLE_MARKER, STORE_GET, genesis_block(&c->genesis, version));
+}
+
+void chain_step(chain *c)
+{
+    c->state = WALK_STEP;
+    c->refetched = false;
+    (void)ask_add(&c->asks, ROLE_MANIFEST, STORE_GET, c->tip->version + 1);
+}
+
+void chain_gallop(chain *c)
+{
+    const uint64_t from = c->tip->version;
+    if (from > UINT64_MAX - GALLOP_SPAN - 2) {
+        chain_step(c);
+        return;
+    }
+    c->state = WALK_GALLOP;
+    search_start(&c->search, from, true, from + GALLOP_SPAN + 1, GALLOP_POWERS);
+    for (uint32_t i = 0; i < c->search.probe_count; i++)
+        (void)ask_add(&c->asks, ROLE_HEAD_MANIFEST, STORE_HEAD, c->search.probes[i]);
+}
+
+void chain_galloped(chain *c)
+{
+    if (c->search.low > c->tip->version + 1)
+        chain_land(c, LANDING_GALLOP, c->search.low);
+    else
+        chain_step(c);
+}
+
+bw_status chain_decode(chain *c, uint64_t version, machine_reply *reply, manifest **out)
+{
+    const hash128 *previous = NULL;
+    if (version == 1)
+        previous = &c->genesis_hash;
+    else if (c->state == WALK_STEP)
+        previous = &c->tip->hash;
+    c->counts.versions_read++;
+    return manifest_read(reply, &c->genesis, version, previous, out, &c->odd);
+}
+
+bool chain_is_odd(chain *c, uint64_t version)
+{
+    if (!c->refetched) {
+        c->refetched = true;
+        (void)ask_add(&c->asks, ROLE_MANIFEST, STORE_GET, version);
+        return false;
+    }
+    /* Blocks are retired in order: when the tip's block is not, no later one is. If it is, the tip
+     * is the ghost. */
+    const bool tip_decides = c->tip != NULL && !c->tip_proved;
+    ask_marker(c, WALK_ODD, tip_decides ? c->tip->version : version);
+    return true;
+}
+
+static void next_absent(chain *c)
+{
+    c->next_absent = true;
+    if (!c->tip_proved) {
+        ask_marker(c, WALK_TIP, c->tip->version);
+        return;
+    }
+    c->quiet_polls++;
+    if (c->want_newest || c->quiet_polls % MARKER_EVERY == 0)
+        ask_marker(c, WALK_NEWEST, c->tip->version + 1);
+    else
+        chain_check_gap(c);
+}
+
+void chain_stepped(chain *c, const ask *a, machine_reply *reply)
+{
+    if (reply->outcome == STORE_NOT_FOUND) {
+        next_absent(c);
+        return;
+    }
+    manifest *m = NULL;
+    c->odd_status = chain_decode(c, a->number, reply, &m);
+    if (c->odd_status == BW_NOMEM) {
+        chain_fail_with(c, BW_NOMEM, &c->odd);
+        return;
+    }
+    if (c->odd_status != BW_OK) {
+        (void)chain_is_odd(c, a->number);
+        return;
+    }
+    chain_set_tip(c, m);
+    c->run++;
+    if (c->may_stop && c->run >= RUN_MAX)
+        ask_marker(c, WALK_TIP, m->version);
+    else if (c->run % GALLOP_AFTER == 0)
+        chain_gallop(c);
+    else
+        chain_step(c);
+}
+
+/* The marker is absent after the damaged object was read: it stands in the way. What was read
+ * before it is proved by the same read, and kept. */
+static void blocked(chain *c)
+{
+    const bw_status status = c->odd_status == BW_FORMAT ? BW_FORMAT : BW_CHAIN_BLOCKED;
+    if (c->tip != NULL && c->linked && c->tip != c->held) {
+        manifest *m = manifest_ref(c->tip);
+        chain_fail_with(c, status, &c->odd);
+        chain_adopt(c, m);
+        manifest_unref(m);
+    } else {
+        chain_fail_with(c, status, &c->odd);
+    }
+}
+
+void chain_marker_read(chain *c, bool present)
+{
+    if (present) {
+        chain_reopen(c);
+        return;
+    }
+    const genesis *g = &c->genesis;
+    switch (c->state) {
+    case WALK_TIP:
+        c->tip_proved = true;
+        c->tip_newest = c->next_absent &&
+                        genesis_block(g, c->tip->version) == genesis_block(g, c->tip->version + 1);
+        if (c->want_newest && !c->tip_newest)
+            ask_marker(c, WALK_NEWEST, c->tip->version + 1);
+        else
+            chain_check_gap(c);
+        break;
+    case WALK_NEWEST:
+        c->tip_newest = true;
+        chain_check_gap(c);
+        break;
+    default:
+        assert(c->state == WALK_ODD);
+        blocked(c);
+    }
+}

@@ -1,0 +1,45 @@
+// SPDX-FileCopyrightText: The BatchWeave authors
+// SPDX-License-Identifier: Apache-2.0
+#include "protocol/read.h"
+
+#include <string.h>
+
+static bw_status check(const manifest *m, const genesis *g, uint64_t version,
+                       const hash128 *previous, bw_error *error)
+{
+    if (memcmp(m->uuid, g->uuid, UUID_BYTES) != 0)
+        return error_set(error, BW_WRONG_NAMESPACE, "a manifest of another namespace");
+    if (m->version != version || version == UINT64_MAX)
+        return error_set(error, BW_CORRUPT, "a manifest of version %llu",
+                         (unsigned long long)m->version);
+    if (previous != NULL && !hash_equal(&m->previous, previous))
+        return error_set(error, BW_CORRUPT, "a manifest that does not follow version %llu",
+                         (unsigned long long)(version - 1));
+    return BW_OK;
+}
+
+bw_status manifest_read(machine_reply *reply, const genesis *g, uint64_t version,
+                        const hash128 *previous, manifest **out, bw_error *error)
+{
+    manifest *m = NULL;
+    bw_status status;
+    *out = NULL;
+    if (reply->outcome != STORE_OK) {
+        status = error_set(error, BW_CORRUPT, "larger than a manifest can be");
+    } else {
+        status = manifest_decode(reply->bytes, reply->size, genesis_slices(g), &m, error);
+        if (status == BW_OK) {
+            reply->bytes = NULL;
+            status = check(m, g, version, previous, error);
+        }
+    }
+    if (status == BW_OK) {
+        *out = m;
+        return BW_OK;
+    }
+    object_key key;
+    key_manifest(&key, version);
+    error_set_key(error, key.text);
+    manifest_unref(m);
+    return status;
+}

@@ -1,0 +1,26 @@
+// SPDX-FileCopyrightText: The BatchWeave authors
+// SPDX-License-Identifier: Apache-2.0
+/** Reading a manifest that a machine asked for: is it the one that the chain can have under that
+ * name? */
+#ifndef PROTOCOL_READ_H
+#define PROTOCOL_READ_H
+
+#include "codec/manifest.h"
+#include "protocol/machine.h"
+
+/** Present is present, whatever the content of a marker: room for more than one has. */
+#define MARKER_READ_MAX 4096u
+
+/** An object beyond its cap is there, and it is damaged. */
+static inline bool reply_oversized(const machine_reply *reply)
+{
+    return reply->outcome == STORE_FATAL && reply->code == BW_TOO_LARGE;
+}
+
+/** `reply` is OK or oversized. The manifest must be `version` of this namespace and, unless
+ * `previous` is NULL, follow that one. BW_OK, BW_NOMEM, or what is wrong with it (key in `error`):
+ * then the marker of its block decides what that means. */
+bw_status manifest_read(machine_reply *reply, const genesis *g, uint64_t version,
+                        const hash128 *previous, manifest **out, bw_error *error);
+
+#endif
