@@ -1,0 +1,128 @@
+// SPDX-FileCopyrightText: The BatchWeave authors
+// SPDX-License-Identifier: Apache-2.0
+#include "cli.h"
+
+#include "patience.h"
+
+#include <jansson.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+bw_status cli_fail(cli *c, bw_status status, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    c->failed = status;
+    if (vsnprintf(c->message, sizeof c->message, format, args) < 0)
+        c->message[0] = '\0';
+    va_end(args);
+    return status;
+}
+
+void cli_keep_failure(cli *c, bw_status status)
+{
+    if (c->failed != status && bw_error_code(c->error) == status)
+        cli_fail(c, status, "%s", bw_error_message(c->error));
+}
+
+void cli_notice(const char *format, ...)
+{
+    char line[CLI_MESSAGE_MAX];
+    va_list args;
+    va_start(args, format);
+    const int length = vsnprintf(line, sizeof line, format, args);
+    va_end(args);
+    if (length >= 0)
+        fprintf(stderr, "batchweave: %s\n", line);
+}
+
+/** Where the facts of a failure lie: its own message, or the library's error object. */
+static const char *failure_message(const cli *c, bw_status status)
+{
+    if (c->failed == status && c->message[0] != '\0')
+        return c->message;
+    if (bw_error_code(c->error) == status && bw_error_message(c->error)[0] != '\0')
+        return bw_error_message(c->error);
+    return bw_status_text(status);
+}
+
+static const char *class_name(bw_status status)
+{
+    static const char *const names[] = {"OK", "USAGE", "WAIT", "STATE", "STORE", "DATA", "FATAL"};
+    const unsigned index = (unsigned)bw_status_class(status);
+    return index < COUNT_OF(names) ? names[index] : "FATAL";
+}
+
+static void report_json(const cli *c, bw_status status)
+{
+    const bool library = c->failed != status && bw_error_code(c->error) == status;
+    json_t *error = json_pack(
+        "{s:{s:s, s:s, s:i, s:s%, s:s%, s:I, s:I}}", "error", "code", bw_status_name(status),
+        "class", class_name(status), "exit", exit_of(status), "message", failure_message(c, status),
+        strlen(failure_message(c, status)), "key", library ? bw_error_key(c->error) : "",
+        library ? strlen(bw_error_key(c->error)) : (size_t)0, "step",
+        (json_int_t)(library ? bw_error_step(c->error) : -1), "attempts",
+        (json_int_t)(library ? bw_error_attempts(c->error) : 0));
+    if (error != NULL) {
+        json_dumpf(error, stderr, JSON_COMPACT);
+        fputc('\n', stderr);
+    } else { /* a path that is no UTF-8 */
+        cli_notice("%s [%s]", failure_message(c, status), bw_status_name(status));
+    }
+    json_decref(error);
+}
+
+void cli_report(const cli *c, bw_status status)
+{
+    fflush(stdout);
+    if (c->json) {
+        report_json(c, status);
+        return;
+    }
+    cli_notice("%s (batchweave errors %s explains) [%s]", failure_message(c, status),
+               bw_status_name(status), bw_status_name(status));
+}
+
+bw_status cli_open(cli *c, bool write)
+{
+    bw_status status = bw_config_set(c->config, "mode", write ? "write" : "read", c->error);
+    if (status == BW_OK)
+        status = bw_runtime_open(c->config, &c->runtime, c->error);
+    if (status != BW_OK)
+        return status;
+    patience_begin("the store answers while the namespace is opened");
+    status =
+        bw_space_open(c->runtime, c->operands[0], c->config, c->timeout_ns, &c->space, c->error);
+    patience_end();
+    return status;
+}
+
+void cli_close(cli *c)
+{
+    bw_space_close(c->space);
+    bw_runtime_close(c->runtime);
+    c->space = NULL;
+    c->runtime = NULL;
+}
+
+int64_t now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000000ll + now.tv_nsec;
+}
+
+const char *human_bytes(double bytes, char out[32])
+{
+    static const char *const units[] = {"B", "kB", "MB", "GB", "TB", "PB"};
+    unsigned unit = 0;
+    while (bytes >= 1000 && unit + 1 < COUNT_OF(units)) {
+        bytes /= 1000;
+        unit++;
+    }
+    snprintf(out, 32, unit == 0 ? "%.0f %s" : "%.1f %s", bytes, units[unit]);
+    return out;
+}

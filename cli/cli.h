@@ -1,0 +1,63 @@
+// SPDX-FileCopyrightText: The BatchWeave authors
+// SPDX-License-Identifier: Apache-2.0
+/** One run of one command: its arguments, its handles, and how it speaks to people and programs. */
+#ifndef CLI_CLI_H
+#define CLI_CLI_H
+
+#include "command.h"
+
+#define OPTIONS_MAX 24u
+#define CLI_MESSAGE_MAX 2048u
+
+typedef struct option_value {
+    const char *text; /* NULL: not given and no default */
+    bool given;
+    uint64_t number, second; /* INTEGER, SIZE, TIME: number; SHARD: number of second */
+} option_value;
+
+struct cli {
+    const command *command;
+    option_value values[OPTIONS_MAX]; /* of the command's options, then the global ones */
+    const char **operands;
+    size_t operand_count;
+    bw_config *config;
+    bw_error *error;
+    bool json;
+    bool progress;
+    int64_t timeout_ns; /* BW_FOREVER: none */
+    bw_status failed;   /* of cli_fail; then `message` holds */
+    char message[CLI_MESSAGE_MAX];
+    bw_runtime *runtime;
+    bw_space *space;
+};
+
+/** Fills the run from the words behind the command's name. BW_INVALID says what is wrong; --help is
+ * left to the caller. */
+bw_status args_parse(cli *c, const command *what, int argc, char **argv);
+const option_value *args_get(const cli *c, const char *name);
+bool args_given(const cli *c, const char *name);
+const char *args_text(const cli *c, const char *name);
+uint64_t args_number(const cli *c, const char *name);
+/** A decimal operand in [min, max], named `what` in the message. */
+bw_status args_operand(cli *c, size_t index, const char *what, uint64_t max, uint64_t *value);
+
+/** A failure that the command line finds itself; returns `status`. */
+bw_status cli_fail(cli *c, bw_status status, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+/** Keeps the facts of the library's newest failure `status`, since more calls follow before it is
+ * told. */
+void cli_keep_failure(cli *c, bw_status status);
+/** Tells the failure on stderr, with its code and where it is explained. */
+void cli_report(const cli *c, bw_status status);
+/** A line on stderr. */
+void cli_notice(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/** Opens runtime and namespace (first operand); `write`: for changing it. */
+bw_status cli_open(cli *c, bool write);
+void cli_close(cli *c);
+
+int64_t now_ns(void);
+/** "1.5 MB" and the like into `out`. */
+const char *human_bytes(double bytes, char out[32]);
+
+#endif

@@ -1,0 +1,400 @@
+// SPDX-FileCopyrightText: The BatchWeave authors
+// SPDX-License-Identifier: Apache-2.0
+#include "ranks.h"
+#include "report.h"
+#include "signals.h"
+
+#include "input/savefile.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define SECOND_NS 1000000000ll
+#define CURSOR_BYTES_MAX (1u << 20)
+#define RANKS_MAX 4096u
+
+/** One run of `consume`. */
+typedef struct run_state {
+    cli *c;
+    crew crew;
+    const char *cursor_path, *out;
+    char *cursor; /* JSON behind the last whole step, or NULL */
+    bool saved;   /* it is in the file */
+    uint64_t steps, steps_max, save_every;
+    int64_t step_ns;
+    uint64_t next_step; /* behind the last whole one */
+    int64_t began_ns, shown_ns;
+    uint64_t shown_steps;
+} run_state;
+
+static void interrupt_consumer(void *consumer)
+{
+    bw_consumer_interrupt(consumer, 1);
+}
+
+/** Plays the training of a step; ends early when a signal comes. */
+static void train(int64_t ns)
+{
+    const int64_t until = now_ns() + ns;
+    for (int64_t left = ns; left > 0 && signals_seen() == 0; left = until - now_ns()) {
+        const int64_t nap = left < 50000000 ? left : 50000000;
+        const struct timespec wait = {.tv_sec = 0, .tv_nsec = nap};
+        nanosleep(&wait, NULL);
+    }
+}
+
+static bw_status save_cursor(run_state *s, bw_error *error)
+{
+    if (s->saved || s->cursor == NULL)
+        return BW_OK;
+    /* The cursor must not outlive, in a loss of power, the files that it says were written. */
+    bw_status status = s->out != NULL ? savefile_sync(s->out, error) : BW_OK;
+    if (status == BW_OK)
+        status = savefile_write(s->cursor_path, s->cursor, strlen(s->cursor), true, "cursor-save",
+                                error);
+    s->saved = status == BW_OK;
+    return status;
+}
+
+/** All ranks have the step: the cursor of one is the cursor of all. */
+static bw_status advance_cursor(run_state *s, rank *last)
+{
+    if (s->cursor_path == NULL)
+        return BW_OK;
+    bw_cursor *cursor;
+    const bw_status status = bw_consumer_cursor(last->consumer, &cursor, last->error);
+    if (status != BW_OK)
+        return status;
+    free(s->cursor);
+    s->cursor = strdup(bw_cursor_json(cursor));
+    s->saved = false;
+    bw_cursor_free(cursor);
+    if (s->cursor == NULL)
+        return BW_NOMEM;
+    return s->steps % s->save_every == 0 ? save_cursor(s, last->error) : BW_OK;
+}
+
+static void show_progress(run_state *s)
+{
+    const int64_t now = now_ns();
+    if ((!s->c->progress && !isatty(STDERR_FILENO)) || now - s->shown_ns < SECOND_NS)
+        return;
+    const double seconds = (double)(now - s->shown_ns) / SECOND_NS;
+    cli_notice("step %" PRIu64 ", %.1f steps/s", s->next_step,
+               (double)(s->steps - s->shown_steps) / seconds);
+    s->shown_ns = now;
+    s->shown_steps = s->steps;
+}
+
+static bw_status on_step(void *context, rank *last)
+{
+    run_state *s = context;
+    for (uint32_t i = 0; i < s->crew.count; i++)
+        if (s->crew.ranks[i].line != NULL)
+            fputs(s->crew.ranks[i].line, stdout);
+    fflush(stdout); /* a digest is out before the cursor passes its step */
+    if (ferror(stdout))
+        return BW_IO;
+    train(s->step_ns);
+    s->steps++;
+    s->next_step = last->step + 1;
+    const bw_status status = advance_cursor(s, last);
+    show_progress(s);
+    if (status != BW_OK)
+        return status;
+    if (signals_seen() != 0)
+        return BW_INTERRUPTED;
+    return s->steps_max > 0 && s->steps >= s->steps_max ? BW_END : BW_OK;
+}
+
+/** The cursor file, when there is one: NULL without. */
+static bw_status load_cursor(run_state *s, bw_cursor **cursor)
+{
+    cli *c = s->c;
+    char *text;
+    size_t size;
+    *cursor = NULL;
+    if (s->cursor_path == NULL)
+        return BW_OK;
+    bw_status status = savefile_read(s->cursor_path, CURSOR_BYTES_MAX, &text, &size, c->error);
+    if (status == BW_NOT_FOUND)
+        return BW_OK;
+    if (status != BW_OK)
+        return status;
+    status = bw_cursor_parse(text, size, cursor, c->error);
+    savefile_free(text);
+    if (status != BW_OK)
+        return cli_fail(c, status, "%s: %s", s->cursor_path, bw_error_message(c->error));
+    return BW_OK;
+}
+
+/** `latest` is resolved once, by this process for all its ranks. */
+static bw_status set_start(run_state *s)
+{
+    cli *c = s->c;
+    const char *from = args_text(c, "from");
+    if (strcmp(from, "latest") != 0)
+        return bw_config_set(c->config, "start", from, c->error);
+    if (args_given(c, "rank"))
+        return cli_fail(c, BW_INVALID,
+                        "--from latest with --rank: each rank would resolve it alone; that needs a "
+                        "group, which this version does not have. Give a step, or --world alone");
+    json_t *info;
+    bw_status status = report_first(c, "info", &info);
+    if (status != BW_OK)
+        return status;
+    char next[32];
+    snprintf(next, sizeof next, "%" JSON_INTEGER_FORMAT,
+             json_integer_value(json_object_get(info, "next_step")));
+    json_decref(info);
+    return bw_config_set(c->config, "start", next, c->error);
+}
+
+static bw_status set_place(run_state *s, uint32_t index)
+{
+    cli *c = s->c;
+    char number[16];
+    if (!args_given(c, "world"))
+        return BW_OK;
+    bw_status status = bw_config_set(c->config, "world", args_text(c, "world"), c->error);
+    if (status == BW_OK) {
+        snprintf(number, sizeof number, "%" PRIu32, index);
+        status = bw_config_set(c->config, "rank", number, c->error);
+    }
+    return status;
+}
+
+static bool shares_place(const crew *all, uint32_t index)
+{
+    for (uint32_t i = 0; i < index; i++)
+        if (bw_consumer_d(all->ranks[i].consumer) == bw_consumer_d(all->ranks[index].consumer) &&
+            bw_consumer_c(all->ranks[i].consumer) == bw_consumer_c(all->ranks[index].consumer))
+            return true;
+    return false;
+}
+
+static bw_status open_rank(run_state *s, uint32_t i, const bw_cursor *cursor)
+{
+    cli *c = s->c;
+    rank *r = &s->crew.ranks[i];
+    r->crew = &s->crew;
+    r->index = args_given(c, "rank") ? (uint32_t)args_number(c, "rank") : i;
+    r->error = bw_error_new();
+    if (r->error == NULL || delivery_begin(&r->delivery, args_given(c, "digest"), s->out) != BW_OK)
+        return cli_fail(c, BW_NOMEM, "out of memory");
+    bw_status status = set_place(s, r->index);
+    if (status == BW_OK)
+        status = bw_consumer_open(c->space, NULL, c->config, cursor, c->timeout_ns, &r->consumer,
+                                  c->error);
+    if (status == BW_OK)
+        r->primary = !shares_place(&s->crew, i);
+    return status;
+}
+
+static bw_status open_ranks(run_state *s, const bw_cursor *cursor)
+{
+    bw_status status = BW_OK;
+    patience_begin("the ranks read the head of the chain");
+    for (uint32_t i = 0; status == BW_OK && i < s->crew.count; i++)
+        status = open_rank(s, i, cursor);
+    patience_end();
+    for (uint32_t i = 0; status == BW_OK && i < s->crew.count; i++)
+        signals_add(interrupt_consumer, s->crew.ranks[i].consumer);
+    return status;
+}
+
+static void close_ranks(run_state *s)
+{
+    signals_clear();
+    for (uint32_t i = 0; i < s->crew.count; i++) {
+        rank *r = &s->crew.ranks[i];
+        bw_consumer_close(r->consumer);
+        delivery_end(&r->delivery);
+        bw_error_free(r->error);
+    }
+    free(s->crew.ranks);
+    free(s->cursor);
+}
+
+/** Digests leave standard output to themselves. */
+static void print_summary(const run_state *s, const char *ended)
+{
+    uint64_t items = 0, pads = 0, bytes = 0;
+    for (uint32_t i = 0; i < s->crew.count; i++) {
+        items += s->crew.ranks[i].delivery.items;
+        pads += s->crew.ranks[i].delivery.pads;
+        bytes += s->crew.ranks[i].delivery.bytes;
+    }
+    FILE *out = args_given(s->c, "digest") ? stderr : stdout;
+    const double seconds = (double)(now_ns() - s->began_ns) / SECOND_NS;
+    char size[32];
+    if (s->c->json)
+        fprintf(out,
+                "{\"ended\":\"%s\",\"steps\":%" PRIu64 ",\"next_step\":%" PRIu64
+                ",\"items\":%" PRIu64 ",\"pads\":%" PRIu64 ",\"bytes\":%" PRIu64
+                ",\"seconds\":%.3f}\n",
+                ended, s->steps, s->next_step, items, pads, bytes, seconds);
+    else
+        fprintf(out,
+                "%s: %" PRIu64 " steps, next is %" PRIu64 "; %" PRIu64 " items, %s in %.1f s\n",
+                ended, s->steps, s->next_step, items, human_bytes((double)bytes, size), seconds);
+}
+
+/** How the run ended: its failure, or the summary. The newest whole step is saved in any case. */
+static bw_status conclude(run_state *s, bw_status status)
+{
+    cli *c = s->c;
+    if (status != BW_END && s->crew.failed != NULL &&
+        bw_error_code(s->crew.failed->error) == status)
+        cli_fail(c, status, "rank %" PRIu32 ": %s", s->crew.failed->index,
+                 bw_error_message(s->crew.failed->error));
+    const bw_status saved = save_cursor(s, c->error);
+    if (status == BW_INTERRUPTED)
+        cli_fail(c, status, "interrupted before step %" PRIu64, s->next_step);
+    if (status != BW_END)
+        return status;
+    if (saved != BW_OK)
+        return saved;
+    const bool all = s->steps_max == 0 || s->steps < s->steps_max;
+    print_summary(s, all ? "end" : "steps");
+    return BW_OK;
+}
+
+static bw_status consume(run_state *s)
+{
+    cli *c = s->c;
+    bw_cursor *cursor;
+    bw_status status = load_cursor(s, &cursor);
+    if (status != BW_OK)
+        return status;
+    if (cursor == NULL)
+        status = set_start(s);
+    else
+        s->next_step = bw_cursor_step(cursor);
+    if (status == BW_OK && s->out != NULL)
+        status = savefile_mkdir(s->out, c->error);
+    if (status == BW_OK)
+        status = open_ranks(s, cursor);
+    bw_cursor_free(cursor);
+    if (status != BW_OK)
+        return status;
+    s->began_ns = s->shown_ns = now_ns();
+    return conclude(s, crew_run(&s->crew));
+}
+
+static bw_status run(cli *c)
+{
+    const bool one = args_given(c, "rank") || !args_given(c, "world");
+    run_state s = {.c = c,
+                   .cursor_path = args_text(c, "cursor"),
+                   .out = args_text(c, "out"),
+                   .steps_max = args_number(c, "steps"),
+                   .save_every = args_number(c, "save-every"),
+                   .step_ns = (int64_t)args_number(c, "step-ms") * 1000000};
+    s.crew.count = one ? 1 : (uint32_t)args_number(c, "world");
+    s.crew.timeout_ns = c->timeout_ns;
+    s.crew.on_step = on_step;
+    s.crew.context = &s;
+    s.crew.ranks = calloc(s.crew.count, sizeof *s.crew.ranks);
+    if (s.crew.ranks == NULL)
+        return cli_fail(c, BW_NOMEM, "out of memory");
+    if (args_given(c, "rank") && args_given(c, "world") &&
+        args_number(c, "rank") >= args_number(c, "world")) {
+        free(s.crew.ranks);
+        return cli_fail(c, BW_INVALID, "--rank %s: below --world expected", args_text(c, "rank"));
+    }
+    bw_status status = cli_open(c, false);
+    if (status == BW_OK)
+        status = consume(&s);
+    close_ranks(&s);
+    return status;
+}
+
+static const option options[] = {
+    {.name = "world",
+     .value = "N",
+     .type = OPTION_INTEGER,
+     .min = 1,
+     .max = RANKS_MAX,
+     .help = "number of ranks; without --rank, all of them in this process"},
+    {.name = "rank",
+     .value = "R",
+     .type = OPTION_INTEGER,
+     .max = UINT32_MAX,
+     .help = "this one only; without --world and --rank: torchrun's RANK and WORLD_SIZE"},
+    {.name = "from",
+     .value = "earliest|latest|STEP",
+     .type = OPTION_TEXT,
+     .preset = "earliest",
+     .help = "where to start; latest not with --rank"},
+    {.name = "cursor",
+     .value = "FILE",
+     .type = OPTION_TEXT,
+     .help = "go on from it when it is there; saved atomically when every rank has the step"},
+    {.name = "save-every",
+     .value = "K",
+     .type = OPTION_INTEGER,
+     .preset = "1",
+     .min = 1,
+     .max = UINT32_MAX,
+     .help = "steps between saves of the cursor"},
+    {.name = "digest", .type = OPTION_SWITCH, .help = "a line of JSON per step and slice"},
+    {.name = "out",
+     .value = "DIR",
+     .type = OPTION_TEXT,
+     .help = "each item that is no pad as DIR/<step>/<d>.<c>.<item>, written atomically"},
+    {.name = "steps",
+     .value = "N",
+     .type = OPTION_INTEGER,
+     .min = 1,
+     .max = INT64_MAX,
+     .help = "stop after so many"},
+    {.name = "step-ms",
+     .value = "MS",
+     .type = OPTION_INTEGER,
+     .preset = "0",
+     .max = 86400000,
+     .help = "play a trainer: so long a step"},
+};
+
+static const example examples[] = {
+    {"consume file:///data/run7 --world 8 --digest", "all ranks in one process, to look"},
+    {"consume file:///data/run7 --rank 3 --world 8 --cursor r3.json --out ./rank3",
+     "one rank; the same command again goes on at the cursor"},
+    {"consume file:///data/run7 --world 8 --from latest --steps 10 --timeout 60",
+     "the next ten steps, each within a minute"},
+};
+
+static const char details[] =
+    "Ranks of one process go in lockstep, as a trainer does. The run ends at the end of a sealed "
+    "namespace, or after --steps; a\n"
+    "signal ends it between steps, with the cursor saved. A start is read from --cursor when that "
+    "file exists, else from --from.\n"
+    "After a crash the steps behind the saved cursor are delivered again, byte for byte.\n"
+    "--timeout is the time to wait for one item (STARVED); without it the command waits, saying "
+    "why.\n";
+
+const command command_consume = {
+    .name = "consume",
+    .operands = "URL [--rank R] --world N",
+    .operands_min = 1,
+    .operands_max = 1,
+    .summary = "Reads steps as the ranks of a training job do",
+    .details = details,
+    .options = options,
+    .option_count = COUNT_OF(options),
+    .examples = examples,
+    .example_count = COUNT_OF(examples),
+    .output = "text: a summary\n"
+              "json: "
+              "{\"ended\":\"end\"|\"steps\",\"steps\",\"next_step\",\"items\",\"pads\",\"bytes\","
+              "\"seconds\"}\n"
+              "--digest: instead, one object per step and slice, ordered by step (the summary goes "
+              "to stderr):\n"
+              "      {\"step\",\"d\",\"c\",\"items\":[{\"item\",\"bytes\",\"sha256\",\"pad\"}]}\n",
+    .run = run,
+};

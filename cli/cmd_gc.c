@@ -1,0 +1,83 @@
+// SPDX-FileCopyrightText: The BatchWeave authors
+// SPDX-License-Identifier: Apache-2.0
+#include "patience.h"
+#include "report.h"
+#include "signals.h"
+
+#include <time.h>
+
+static bw_status one_pass(cli *c)
+{
+    patience_begin("the store lists and deletes old manifests");
+    const bw_status status = report_print(c, "gc", REPORT_TABLE, NULL);
+    patience_end();
+    return status;
+}
+
+/** false when a signal came. */
+static bool sleep_until(int64_t until_ns)
+{
+    while (signals_seen() == 0) {
+        const int64_t left = until_ns - now_ns();
+        if (left <= 0)
+            return true;
+        const struct timespec wait = {.tv_sec = left / 1000000000, .tv_nsec = left % 1000000000};
+        nanosleep(&wait, NULL);
+    }
+    return false;
+}
+
+static bw_status run(cli *c)
+{
+    if (!args_given(c, "manifests-only"))
+        return cli_fail(c, BW_UNSUPPORTED,
+                        "this version reclaims manifests only: give --manifests-only");
+    const bool apply = args_given(c, "apply");
+    bw_status status = report_set(c, "apply", apply ? "true" : NULL);
+    if (status == BW_OK)
+        status = cli_open(c, apply);
+    if (status != BW_OK)
+        return status;
+    for (;;) {
+        status = one_pass(c);
+        if (status != BW_OK || !args_given(c, "watch"))
+            return status;
+        if (!sleep_until(now_ns() + (int64_t)args_number(c, "watch")))
+            return BW_INTERRUPTED;
+    }
+}
+
+static const option options[] = {
+    {.name = "manifests-only",
+     .type = OPTION_SWITCH,
+     .help = "old manifests; needed: this version reclaims nothing else"},
+    {.name = "apply", .type = OPTION_SWITCH, .help = "delete; without it, only say what would be"},
+    {.name = "watch",
+     .value = "TIME",
+     .type = OPTION_TIME,
+     .help = "again and again, with this pause between passes"},
+};
+
+static const example examples[] = {
+    {"gc file:///data/run7 --manifests-only", "what could be deleted"},
+    {"gc file:///data/run7 --manifests-only --apply",
+     "delete it; safe at any time, several at once"},
+    {"gc file:///data/run7 --manifests-only --apply --watch 60", "every minute, until interrupted"},
+};
+
+const command command_gc = {
+    .name = "gc",
+    .operands = "URL",
+    .operands_min = 1,
+    .operands_max = 1,
+    .summary = "Deletes what no reader can need any more",
+    .details = "Manifests go in whole blocks, each after its retirement marker is durable; names "
+               "in retired blocks are deleted again.\n",
+    .options = options,
+    .option_count = COUNT_OF(options),
+    .examples = examples,
+    .example_count = COUNT_OF(examples),
+    .output = "text: a table and a summary\n"
+              "json: the lines of report \"gc\"\n",
+    .run = run,
+};

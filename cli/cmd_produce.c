@@ -1,0 +1,282 @@
+// SPDX-FileCopyrightText: The BatchWeave authors
+// SPDX-License-Identifier: Apache-2.0
+#include "outbox.h"
+#include "signals.h"
+
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdio.h>
+
+#define SECOND_NS 1000000000ll
+/** What an interrupted producer has staged may take so long to commit. */
+#define CLOSE_NS (10 * SECOND_NS)
+#define STATS_BYTES_MAX 65536u
+
+static void interrupt_producer(void *producer)
+{
+    bw_producer_interrupt(producer, 1);
+}
+
+/** The library's own figures, or null. */
+static json_t *stats_of(outbox *o)
+{
+    static char text[STATS_BYTES_MAX];
+    size_t length;
+    json_error_t where;
+    json_t *stats = NULL;
+    if (bw_producer_stats(o->producer, text, sizeof text, &length, NULL) == BW_OK)
+        stats = json_loads(text, 0, &where);
+    return stats != NULL ? stats : json_null();
+}
+
+static bw_status print_summary(outbox *o)
+{
+    const double seconds = (double)(now_ns() - o->began_ns) / SECOND_NS;
+    if (!o->c->json) {
+        char bytes[32];
+        printf("%s: finished at offset %" PRIu64 ": %" PRIu64 " batches, %" PRIu64
+               " items and %" PRIu64 " pads, %s in %.1f s\n",
+               o->id, o->offset, o->batches, o->filled, o->pads,
+               human_bytes((double)o->bytes, bytes), seconds);
+        return BW_OK;
+    }
+    json_t *line =
+        json_pack("{s:s, s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:o}", "id", o->id, "finished", 1,
+                  "offset", (json_int_t)o->offset, "batches", (json_int_t)o->batches, "items",
+                  (json_int_t)o->filled, "pads", (json_int_t)o->pads, "bytes", (json_int_t)o->bytes,
+                  "tokens", (json_int_t)o->tokens, "seconds", seconds, "stats", stats_of(o));
+    if (line == NULL)
+        return cli_fail(o->c, BW_NOMEM, "out of memory");
+    json_dumpf(line, stdout, JSON_COMPACT);
+    putchar('\n');
+    json_decref(line);
+    return BW_OK;
+}
+
+/** Reads, packs and publishes until the input ends, one way or the other. */
+static bw_status publish(outbox *o, source *s)
+{
+    bw_status status;
+    do {
+        status = outbox_fill(o, s);
+    } while (status == BW_OK && signals_seen() == 0);
+    if (status == BW_OK)
+        return BW_INTERRUPTED;
+    if (status == BW_END) {
+        status = outbox_finish(o);
+        return status == BW_OK ? print_summary(o) : status;
+    }
+    /* A failure of the input: everything before it goes out. Any other failure is the producer's.
+     */
+    if (status != BW_INPUT_BAD && status != BW_INPUT_CHANGED && status != BW_CHILD_FAILED)
+        return status;
+    cli_keep_failure(o->c, status);
+    const bw_status flushed = outbox_flush(o);
+    if (flushed != BW_OK)
+        return flushed;
+    cli_notice("%s: everything before the failure is published: offset %" PRIu64, o->id, o->offset);
+    return status;
+}
+
+/** Closes; what an interrupted run has staged is committed if the store is quick about it. */
+static bw_status close_producer(outbox *o, bw_status status)
+{
+    cli *c = o->c;
+    signals_clear();
+    const bool interrupted = status == BW_INTERRUPTED;
+    if (interrupted)
+        bw_producer_interrupt(o->producer, 0);
+    patience_begin("the producer closes");
+    const bw_status closed =
+        bw_producer_close(o->producer, interrupted ? CLOSE_NS : 0, interrupted ? c->error : NULL);
+    patience_end();
+    outbox_end(o);
+    if (!interrupted)
+        return status;
+    return cli_fail(c, BW_INTERRUPTED,
+                    "%s: interrupted%s%s; the same command goes on where the "
+                    "chain stands",
+                    o->id, closed == BW_OK ? ", all that was put is committed" : ": ",
+                    closed == BW_OK ? "" : bw_error_message(c->error));
+}
+
+static bw_status begin(cli *c, outbox *o, source *s, bw_producer *producer)
+{
+    uint64_t offset;
+    const void *state;
+    size_t state_bytes;
+    bw_status status = bw_producer_resume(producer, &offset, &state, &state_bytes);
+    if (status != BW_OK)
+        return status;
+    outbox_begin(o, c, producer, offset);
+    if (offset > 0)
+        cli_notice("%s: goes on at offset %" PRIu64, o->id, offset);
+    return source_begin(s, offset, state, state_bytes, args_given(c, "new-input"), outbox_tick, o);
+}
+
+static bw_status say_finished(cli *c)
+{
+    if (!c->json) {
+        printf("%s: %s; nothing left to do\n", args_text(c, "id"), bw_error_message(c->error));
+        return BW_OK;
+    }
+    json_t *line = json_pack("{s:s, s:b, s:b, s:s}", "id", args_text(c, "id"), "finished", 1,
+                             "before", 1, "message", bw_error_message(c->error));
+    if (line == NULL)
+        return cli_fail(c, BW_NOMEM, "out of memory");
+    json_dumpf(line, stdout, JSON_COMPACT);
+    putchar('\n');
+    json_decref(line);
+    return BW_OK;
+}
+
+static bw_status produce(cli *c, source *s)
+{
+    bw_status status = BW_OK;
+    if (source_is_text(s))
+        status = bw_config_set(c->config, "kind", source_kind(s), c->error);
+    if (status == BW_OK && args_given(c, "reopen"))
+        status = bw_config_set(c->config, "reopen", "true", c->error);
+    if (status == BW_OK)
+        status = cli_open(c, true);
+    if (status != BW_OK)
+        return status;
+    if (source_is_text(s) && bw_space_cp(c->space) > 1)
+        return cli_fail(c, BW_MESH_MISMATCH,
+                        "text: is for cp = 1, this namespace has cp = %" PRIu32
+                        "; use frames: or --exec",
+                        bw_space_cp(c->space));
+    bw_producer *producer;
+    patience_begin("the commit that opens the producer");
+    status = bw_producer_open(c->space, args_text(c, "id"), c->config, c->timeout_ns, &producer,
+                              c->error);
+    patience_end();
+    if (status == BW_FINISHED)
+        return say_finished(c);
+    if (status != BW_OK)
+        return status;
+    outbox o;
+    outbox_begin(&o, c, producer, 0);
+    signals_add(interrupt_producer, producer);
+    status = begin(c, &o, s, producer);
+    if (status == BW_OK)
+        status = publish(&o, s);
+    else
+        cli_keep_failure(c, status);
+    return close_producer(&o, status);
+}
+
+static bw_status run(cli *c)
+{
+    source *s;
+    bw_status status = source_new(c, &s);
+    if (status != BW_OK)
+        return status;
+    status = produce(c, s);
+    source_free(s);
+    return status;
+}
+
+static const option options[] = {
+    {.name = "id",
+     .value = "P",
+     .type = OPTION_TEXT,
+     .required = true,
+     .help = "stable name of this producer: a-z 0-9 . _ -"},
+    {.name = "shard",
+     .value = "i/n",
+     .type = OPTION_SHARD,
+     .preset = "0/1",
+     .help = "the part of the input that is this producer's"},
+    {.name = "exec",
+     .value = "CMD",
+     .type = OPTION_TEXT,
+     .help = "frames from the standard output of a shell command"},
+    {.name = "seq-len",
+     .value = "TOKENS",
+     .type = OPTION_INTEGER,
+     .preset = "2048",
+     .min = 1,
+     .max = 67108864,
+     .help = "text: bytes in a sequence"},
+    {.name = "items",
+     .value = "M",
+     .type = OPTION_INTEGER,
+     .min = 1,
+     .max = 1048576,
+     .help = "items per position and batch; default: the namespace's"},
+    {.name = "frame-max",
+     .value = "SIZE",
+     .type = OPTION_SIZE,
+     .preset = "256MiB",
+     .min = 1,
+     .max = 4294967040u,
+     .help = "a frame that declares more is damaged"},
+    {.name = "new-input",
+     .type = OPTION_SWITCH,
+     .help = "the input is another one than before: take it, behind what is published"},
+    {.name = "reopen", .type = OPTION_SWITCH, .help = "go on although this id has finished"},
+};
+
+static const example examples[] = {
+    {"produce file:///data/run7 --id p0 --shard 0/2 text:./corpus",
+     "every second document, packed into sequences of 2,048 bytes"},
+    {"produce file:///data/run7 --id p0 frames:prepared.bin", "items made before"},
+    {"produce file:///data/run7 --id p0 --shard 3/8 --exec 'python3 decode.py'",
+     "items made now, by any program"},
+    {"produce file:///data/run7 --id p0 frames:- < prepared.bin", "items from standard input"},
+};
+
+static const char details[] = "The same command again goes on where the chain stands: after kill "
+                              "-9 nothing is lost and nothing is in twice.\n"
+                              "\n"
+                              "text:PATH    a file, or all files beneath a directory, several "
+                              "inputs allowed. Documents are sorted by path; shard i takes\n"
+                              "             document k when k mod n = i. Sequences of --seq-len "
+                              "byte-level tokens, documents end to end, nothing cut away: an\n"
+                              "             item of kind `samples`, a sample per fragment of a "
+                              "document, with `doc` (its path; with several inputs\n"
+                              "             as given), `at` (its first byte, u64 little-endian) "
+                              "and `tokens`. An empty document has no token, so no\n"
+                              "             sample. The last sequence may be shorter. Links are "
+                              "followed; what is no file and no directory is refused.\n"
+                              "frames:FILE  items, each a 4-byte little-endian length and that "
+                              "many bytes; several files are one stream. Shard i takes\n"
+                              "             frame j when j mod n = i. Read from the beginning; "
+                              "what is in already is skipped. frames:- is standard input.\n"
+                              "--exec CMD   the same frames from a child, all of them this "
+                              "shard's. It gets BATCHWEAVE_OFFSET (frames of this id that are in\n"
+                              "             already: it starts there itself) and BATCHWEAVE_SHARD "
+                              "(i/n). Its exit status must be 0.\n"
+                              "\n"
+                              "A batch has dp x cp x items slots, filled item-major: item 0 of all "
+                              "slices, then item 1; the last batch is filled with pads.\n"
+                              "The offset counts sequences or frames. At the end of the input the "
+                              "id is finished. A damaged record, a file that\n"
+                              "changes, or a child that fails stops it, naming the place; "
+                              "everything before is published, and the id is not finished.\n"
+                              "The resume state holds a fingerprint of the input (names, sizes, "
+                              "shard, sequence length, command): another input is refused\n"
+                              "unless --new-input says that it is meant; it is then read from its "
+                              "beginning (a child still gets the offset).\n"
+                              "A finished id is said so, exit code 0; --reopen goes on.\n";
+
+const command command_produce = {
+    .name = "produce",
+    .operands = "URL --id P [--shard i/n] text:PATH … | frames:FILE … | --exec CMD",
+    .operands_min = 1,
+    .operands_max = SIZE_MAX,
+    .summary = "Packs real input into global batches and publishes them, exactly once",
+    .details = details,
+    .options = options,
+    .option_count = COUNT_OF(options),
+    .examples = examples,
+    .example_count = COUNT_OF(examples),
+    .output =
+        "text: a summary\n"
+        "json: "
+        "{\"id\",\"finished\",\"offset\",\"batches\",\"items\",\"pads\",\"bytes\",\"tokens\","
+        "\"seconds\",\"stats\"};\n"
+        "      of an id that had finished: {\"id\",\"finished\",\"before\":true,\"message\"}\n",
+    .run = run,
+};

@@ -1,0 +1,77 @@
+// SPDX-FileCopyrightText: The BatchWeave authors
+// SPDX-License-Identifier: Apache-2.0
+#include "report.h"
+
+#include "signals.h"
+#include "table.h"
+
+#include <stdio.h>
+
+typedef struct printer {
+    cli *c;
+    report_style style;
+    report_filter filter;
+    table rows;
+} printer;
+
+static int print_line(void *context, const char *json)
+{
+    printer *p = context;
+    if (p->c->json) {
+        puts(json);
+    } else {
+        json_error_t where;
+        json_t *line = json_loads(json, 0, &where);
+        if (line == NULL)
+            puts(json);
+        else if (p->filter == NULL || p->filter(p->c, line)) {
+            if (p->style == REPORT_SHEET)
+                sheet_print(line, stdout, 0);
+            else
+                table_row(&p->rows, line);
+        }
+        json_decref(line);
+    }
+    fflush(stdout); /* a live report is watched line by line */
+    return signals_seen() != 0 || ferror(stdout) != 0;
+}
+
+bw_status report_print(cli *c, const char *what, report_style style, report_filter filter)
+{
+    printer p = {.c = c, .style = style, .filter = filter};
+    table_begin(&p.rows, stdout, 0);
+    const bw_status status = bw_space_report(c->space, what, c->config, print_line, &p, c->error);
+    table_end(&p.rows);
+    /* Stopped because nobody can read it: said as such at the end of the process. */
+    return status == BW_INTERRUPTED && signals_seen() == 0 ? BW_OK : status;
+}
+
+bw_status report_run(cli *c, const char *what, report_style style, report_filter filter)
+{
+    const bw_status status = cli_open(c, false);
+    return status == BW_OK ? report_print(c, what, style, filter) : status;
+}
+
+static int keep_line(void *context, const char *json)
+{
+    json_t **line = context;
+    json_error_t where;
+    *line = json_loads(json, 0, &where);
+    return 1;
+}
+
+bw_status report_first(cli *c, const char *what, json_t **line)
+{
+    *line = NULL;
+    const bw_status status = bw_space_report(c->space, what, c->config, keep_line, line, c->error);
+    if (*line != NULL)
+        return BW_OK;
+    return status == BW_OK || status == BW_INTERRUPTED
+               ? cli_fail(c, BW_BUG, "the report %s gave no line", what)
+               : status;
+}
+
+bw_status report_set(cli *c, const char *property, const char *value)
+{
+    return value == NULL ? BW_OK : bw_config_set(c->config, property, value, c->error);
+}

@@ -1,0 +1,25 @@
+// SPDX-FileCopyrightText: The BatchWeave authors
+// SPDX-License-Identifier: Apache-2.0
+/** Reports of the library on standard output: their lines as they are, or as text for people. */
+#ifndef CLI_REPORT_H
+#define CLI_REPORT_H
+
+#include "cli.h"
+
+#include <jansson.h>
+
+/** Called for each line before it is printed in text mode; false: it is not printed. */
+typedef bool (*report_filter)(cli *c, json_t *line);
+
+typedef enum report_style { REPORT_TABLE, REPORT_SHEET } report_style;
+
+/** Opens the namespace and prints report `what`. Ends with BW_INTERRUPTED when a signal comes. */
+bw_status report_run(cli *c, const char *what, report_style style, report_filter filter);
+/** The same on the open namespace. */
+bw_status report_print(cli *c, const char *what, report_style style, report_filter filter);
+/** The first line of report `what`, to be released with json_decref. */
+bw_status report_first(cli *c, const char *what, json_t **line);
+/** Sets a property from an option's text when the option has one. */
+bw_status report_set(cli *c, const char *property, const char *value);
+
+#endif

@@ -1,0 +1,26 @@
+// SPDX-FileCopyrightText: The BatchWeave authors
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * SIGINT and SIGTERM end a command cleanly: waits in the library are interrupted, loops see
+ * `signals_seen`. A second signal ends the process at once.
+ */
+#ifndef CLI_SIGNALS_H
+#define CLI_SIGNALS_H
+
+#include <signal.h>
+
+/** Called in the handler: async-signal-safe. */
+typedef void (*interrupt_fn)(void *handle);
+
+#define INTERRUPTS_MAX 4096u
+
+void signals_install(void);
+/** The signal that was received, or 0. */
+int signals_seen(void);
+/** Interrupts `handle` when a signal comes, or now when one came; main thread only. 0, or -1 when
+ * there is no room. */
+int signals_add(interrupt_fn interrupt, void *handle);
+/** Forgets all handles, before they are closed; main thread only. */
+void signals_clear(void);
+
+#endif

@@ -1,0 +1,334 @@
+// SPDX-FileCopyrightText: The BatchWeave authors
+// SPDX-License-Identifier: Apache-2.0
+#include "source.h"
+
+#include "input/childproc.h"
+#include "input/framestream.h"
+#include "input/textpack.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define TEXT_PREFIX "text:"
+#define FRAMES_PREFIX "frames:"
+/** How long a child whose stream broke may take to tell, by its status, that it failed. */
+#define CHILD_END_TICKS 100
+
+struct source {
+    cli *c;
+    resume at; /* kind and fingerprint of this input; the position behind the last item */
+    uint32_t shard, shards;
+    size_t seq_len;
+    uint32_t frame_bytes_max;
+    const char **paths; /* operands without their prefix */
+    size_t path_count;
+    const char *command;
+    documents docs;
+    textpack *text;
+    bw_samples *writer;
+    framestream *frames;
+    childproc child;
+    source_tick tick;
+    void *context;
+};
+
+static bool has_prefix(const char *text, const char *prefix)
+{
+    return strncmp(text, prefix, strlen(prefix)) == 0;
+}
+
+/** All operands behind the URL must be of one kind. */
+static bw_status take_operands(source *s)
+{
+    cli *c = s->c;
+    s->command = args_text(c, "exec");
+    if (s->command != NULL) {
+        s->at.kind = RESUME_EXEC;
+        return c->operand_count == 1
+                   ? BW_OK
+                   : cli_fail(c, BW_INVALID, "--exec and INPUT exclude each other");
+    }
+    if (c->operand_count < 2)
+        return cli_fail(c, BW_INVALID,
+                        "no input: give text:PATH …, frames:FILE …, frames:- or --exec CMD");
+    const bool text = has_prefix(c->operands[1], TEXT_PREFIX);
+    const char *prefix = text ? TEXT_PREFIX : FRAMES_PREFIX;
+    s->at.kind = text ? RESUME_TEXT : RESUME_FRAMES;
+    s->paths = calloc(c->operand_count, sizeof *s->paths);
+    if (s->paths == NULL)
+        return cli_fail(c, BW_NOMEM, "out of memory");
+    size_t pipes = 0;
+    for (size_t i = 1; i < c->operand_count; i++) {
+        if (!has_prefix(c->operands[i], prefix) || c->operands[i][strlen(prefix)] == '\0')
+            return cli_fail(
+                c, BW_INVALID,
+                "input %s: text:PATH, frames:FILE or frames:- expected, all of one kind",
+                c->operands[i]);
+        s->paths[s->path_count++] = c->operands[i] + strlen(prefix);
+        pipes += !text && strcmp(c->operands[i], "frames:-") == 0;
+    }
+    return pipes <= 1 ? BW_OK : cli_fail(c, BW_INVALID, "frames:- is given twice");
+}
+
+static bw_status fingerprint(source *s)
+{
+    char *out = s->at.fingerprint;
+    bw_error *error = s->c->error;
+    if (s->at.kind == RESUME_EXEC)
+        return resume_fingerprint_exec(s->command, s->shard, s->shards, out, error);
+    if (s->at.kind == RESUME_FRAMES)
+        return resume_fingerprint_frames(s->paths, s->path_count, s->shard, s->shards, out, error);
+    const bw_status status = documents_list(s->paths, s->path_count, &s->docs, error);
+    return status != BW_OK
+               ? status
+               : resume_fingerprint_text(&s->docs, s->shard, s->shards, s->seq_len, out, error);
+}
+
+bw_status source_new(cli *c, source **out)
+{
+    source *s = calloc(1, sizeof *s);
+    if (s == NULL)
+        return cli_fail(c, BW_NOMEM, "out of memory");
+    s->c = c;
+    s->child.out = -1;
+    s->shard = (uint32_t)args_get(c, "shard")->number;
+    s->shards = (uint32_t)args_get(c, "shard")->second;
+    s->seq_len = (size_t)args_number(c, "seq-len");
+    s->frame_bytes_max = (uint32_t)args_number(c, "frame-max");
+    bw_status status = take_operands(s);
+    if (status == BW_OK)
+        status = fingerprint(s);
+    if (status != BW_OK) {
+        source_free(s);
+        return status;
+    }
+    *out = s;
+    return BW_OK;
+}
+
+bool source_is_text(const source *s)
+{
+    return s->at.kind == RESUME_TEXT;
+}
+
+const char *source_kind(const source *s)
+{
+    return source_is_text(s) ? "samples" : "raw";
+}
+
+/** Where this input stands: its beginning for a new one, else what the state says. */
+static bw_status take_state(source *s, uint64_t offset, const void *bytes, size_t size,
+                            bool new_input)
+{
+    resume before = {0};
+    const bw_status status =
+        size > 0 ? resume_decode(bytes, size, &before, s->c->error) : BW_INPUT_CHANGED;
+    if (offset == 0 && size == 0)
+        return BW_OK;
+    if (status == BW_OK && before.kind == s->at.kind && before.base <= offset &&
+        strcmp(before.fingerprint, s->at.fingerprint) == 0) {
+        s->at = before;
+        return BW_OK;
+    }
+    s->at.base = offset;
+    if (new_input)
+        return BW_OK;
+    return cli_fail(s->c, BW_INPUT_CHANGED,
+                    "producer %s stands at offset %" PRIu64
+                    " of another input (other files, sizes, shard, sequence length or command); "
+                    "--new-input takes this one behind it",
+                    args_text(s->c, "id"), offset);
+}
+
+static bw_status begin_text(source *s)
+{
+    s->writer = bw_samples_new(UINT32_MAX);
+    if (s->writer == NULL)
+        return cli_fail(s->c, BW_NOMEM, "out of memory");
+    const text_position from = {.document = s->at.document, .at = s->at.at};
+    return textpack_open(&s->docs, s->shard, s->shards, s->seq_len, from, &s->text, s->c->error);
+}
+
+static bw_status begin_frames(source *s, uint64_t offset)
+{
+    const bool exec = s->at.kind == RESUME_EXEC;
+    if (exec) {
+        const bw_status started =
+            childproc_start(&s->child, s->command, offset, s->shard, s->shards, s->c->error);
+        if (started != BW_OK)
+            return started;
+    }
+    /* A child's stream is all of this shard, and starts at the offset. */
+    const framestream_options options = {.paths = s->paths,
+                                         .count = s->path_count,
+                                         .fd = s->child.out,
+                                         .name = "--exec",
+                                         .shard = exec ? 0 : s->shard,
+                                         .shards = exec ? 1 : s->shards,
+                                         .frame_bytes_max = s->frame_bytes_max,
+                                         .tick = s->tick,
+                                         .context = s->context};
+    const bw_status status = framestream_open(&options, &s->frames, s->c->error);
+    if (status != BW_OK || exec)
+        return status;
+    return framestream_skip(s->frames, offset - s->at.base, s->c->error);
+}
+
+bw_status source_begin(source *s, uint64_t offset, const void *state, size_t state_bytes,
+                       bool new_input, source_tick tick, void *context)
+{
+    s->tick = tick;
+    s->context = context;
+    const bw_status status = take_state(s, offset, state, state_bytes, new_input);
+    if (status != BW_OK)
+        return status;
+    return source_is_text(s) ? begin_text(s) : begin_frames(s, offset);
+}
+
+static void put_u64(uint8_t out[8], uint64_t value)
+{
+    for (unsigned i = 0; i < 8; i++)
+        out[i] = (uint8_t)(value >> 8 * i);
+}
+
+/** One fragment as a sample: where it comes from, and its bytes. */
+static bw_status write_sample(source *s, const text_fragment *f)
+{
+    const char *name = s->docs.list[f->document].name;
+    bw_error *error = s->c->error;
+    uint8_t at[8];
+    put_u64(at, f->at);
+    bw_status status = bw_samples_begin(s->writer, error);
+    if (status == BW_OK)
+        status = bw_samples_field(s->writer, "doc", name, strlen(name), error);
+    if (status == BW_OK)
+        status = bw_samples_field(s->writer, "at", at, sizeof at, error);
+    if (status == BW_OK)
+        status = bw_samples_field(s->writer, "tokens", f->bytes, f->size, error);
+    return status;
+}
+
+/** The sample's id: document and byte, as `path@12`. */
+static bw_status add_id(source *s, source_item *item, const text_fragment *f)
+{
+    const char *name = s->docs.list[f->document].name;
+    const size_t room = strlen(name) + 24;
+    char *id = malloc(room);
+    if (id == NULL)
+        return cli_fail(s->c, BW_NOMEM, "out of memory");
+    snprintf(id, room, "%s@%" PRIu64, name, f->at);
+    item->ids[item->id_count++] = id;
+    return BW_OK;
+}
+
+static bw_status frame_samples(source *s, source_item *item, const text_sequence *sequence)
+{
+    item->ids = calloc(sequence->count, sizeof *item->ids);
+    if (item->ids == NULL)
+        return cli_fail(s->c, BW_NOMEM, "out of memory");
+    bw_samples_reset(s->writer);
+    for (size_t i = 0; i < sequence->count; i++) {
+        bw_status status = write_sample(s, &sequence->fragments[i]);
+        if (status == BW_OK)
+            status = add_id(s, item, &sequence->fragments[i]);
+        if (status != BW_OK)
+            return status;
+    }
+    const void *bytes;
+    const bw_status status = bw_samples_view(s->writer, &bytes, &item->size);
+    if (status != BW_OK)
+        return cli_fail(s->c, status, "a sequence of %zu samples cannot be framed",
+                        sequence->count);
+    item->bytes = malloc(item->size);
+    if (item->bytes == NULL)
+        return cli_fail(s->c, BW_NOMEM, "out of memory");
+    item->release = free;
+    memcpy(item->bytes, bytes, item->size);
+    item->tokens = sequence->tokens;
+    return BW_OK;
+}
+
+static bw_status next_text(source *s, source_item *item)
+{
+    text_sequence sequence;
+    bw_status status = textpack_next(s->text, &sequence, s->c->error);
+    if (status == BW_OK)
+        status = frame_samples(s, item, &sequence);
+    const text_position behind = textpack_position(s->text);
+    s->at.document = behind.document;
+    s->at.at = behind.at;
+    return status;
+}
+
+/** A tick that also ends after a while. */
+typedef struct short_wait {
+    source *s;
+    int left;
+} short_wait;
+
+static int tick_shortly(void *context)
+{
+    short_wait *w = context;
+    return --w->left <= 0 || (w->s->tick != NULL && w->s->tick(w->s->context) != 0);
+}
+
+/** The stream of the child ended, well or not: how it exited decides what that means. */
+static bw_status child_ended(source *s, bw_status stream)
+{
+    if (stream == BW_END) {
+        const bw_status status = childproc_wait(&s->child, s->tick, s->context, s->c->error);
+        return status == BW_OK ? BW_END : status;
+    }
+    /* A broken stream of a child that failed is the child's failure; the broken frame is told in
+     * its message. */
+    char broken[CLI_MESSAGE_MAX / 2];
+    snprintf(broken, sizeof broken, "%s", bw_error_message(s->c->error));
+    short_wait w = {.s = s, .left = CHILD_END_TICKS};
+    if (childproc_wait(&s->child, tick_shortly, &w, s->c->error) == BW_CHILD_FAILED)
+        return cli_fail(s->c, BW_CHILD_FAILED, "%s; %s", bw_error_message(s->c->error), broken);
+    return cli_fail(s->c, stream, "%s", broken);
+}
+
+static bw_status next_frame(source *s, source_item *item)
+{
+    const bw_status status = framestream_next(s->frames, &item->bytes, &item->size, s->c->error);
+    item->release = framestream_free;
+    if (s->at.kind == RESUME_EXEC && (status == BW_END || status == BW_INPUT_BAD))
+        return child_ended(s, status);
+    return status;
+}
+
+bw_status source_next(source *s, source_item *item)
+{
+    *item = (source_item){0};
+    const bw_status status = source_is_text(s) ? next_text(s, item) : next_frame(s, item);
+    if (status != BW_OK)
+        source_item_free(item);
+    item->behind = s->at;
+    return status;
+}
+
+void source_item_free(source_item *item)
+{
+    for (size_t i = 0; i < item->id_count; i++)
+        free(item->ids[i]);
+    free(item->ids);
+    if (item->release != NULL)
+        item->release(item->bytes);
+    *item = (source_item){0};
+}
+
+void source_free(source *s)
+{
+    if (s == NULL)
+        return;
+    textpack_close(s->text);
+    framestream_close(s->frames);
+    childproc_stop(&s->child);
+    bw_samples_free(s->writer);
+    documents_free(&s->docs);
+    free(s->paths);
+    free(s);
+}

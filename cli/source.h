@@ -1,0 +1,49 @@
+// SPDX-FileCopyrightText: The BatchWeave authors
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * What `produce` reads: items one after the other, from packed text, frames, or a child's frames,
+ * and the position behind each, so that a restart goes on with the very next one.
+ */
+#ifndef CLI_SOURCE_H
+#define CLI_SOURCE_H
+
+#include "cli.h"
+
+#include "input/resume.h"
+
+typedef struct source_item {
+    void *bytes;
+    void (*release)(void *bytes);
+    size_t size;
+    char **ids; /* of its samples */
+    size_t id_count;
+    uint64_t tokens;
+    resume behind; /* the resume state of a producer that published up to here */
+} source_item;
+
+typedef struct source source;
+
+/** Called several times a second while input is waited for; non-zero ends the wait. */
+typedef int (*source_tick)(void *context);
+
+/**
+ * From the operands and options of `produce`: lists and fingerprints the input, starts nothing.
+ * BW_INPUT_BAD, BW_INVALID.
+ */
+bw_status source_new(cli *c, source **out);
+/** "samples" for text, else "raw": what items are unless the setting `kind` says otherwise. */
+const char *source_kind(const source *s);
+bool source_is_text(const source *s);
+/**
+ * Goes to where the producer stands: `offset` and the resume state of the chain. BW_INPUT_CHANGED
+ * when that was another input, unless `new_input`. For --exec the child starts here.
+ */
+bw_status source_begin(source *s, uint64_t offset, const void *state, size_t state_bytes,
+                       bool new_input, source_tick tick, void *context);
+/** The next item. BW_END at the end of all input; else the failure of the input: everything before
+ * it was given. */
+bw_status source_next(source *s, source_item *item);
+void source_item_free(source_item *item);
+void source_free(source *s);
+
+#endif
