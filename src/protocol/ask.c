@@ -71,12 +71,12 @@ void ask_done(ask_table *t, ask *a)
 
 int64_t ask_jitter(rng *random, uint32_t n, int64_t min_ns, int64_t max_ns)
 {
-    int64_t most = min_ns;
+    int64_t most = min_ns > 0 ? min_ns : 1;
     while (--n > 0 && most < max_ns)
         most *= 2;
-    if (most > max_ns)
+    if (most > max_ns && max_ns > 0)
         most = max_ns;
-    return most > 0 ? (int64_t)rng_below(random, (uint64_t)most) + 1 : 0;
+    return (int64_t)rng_below(random, (uint64_t)most) + 1;
 }
 
 void ask_rest(ask_table *t, ask *a, int64_t now_ns)

@@ -1,0 +1,160 @@
+// SPDX-FileCopyrightText: The BatchWeave authors
+// SPDX-License-Identifier: Apache-2.0
+/* How an attempt is closed: by CREATED or EXISTS and the marker check after it, or by a witness; by
+ * nothing else (R4 – R6, R8). */
+#include "protocol/commit_state.h"
+
+#include "protocol/read.h"
+#include <assert.h>
+#include <string.h>
+
+static void ask_own_marker(commit *c, commit_state state)
+{
+    c->state = state;
+    (void)ask_add(&c->asks, COMMIT_ASK_MARKER, STORE_GET,
+                  genesis_block(chain_genesis(c->chain), c->attempt.next->version));
+}
+
+void commit_create(commit *c)
+{
+    c->state = STATE_CREATE;
+    c->report.attempts++;
+    (void)ask_add(&c->asks, COMMIT_ASK_CREATE, STORE_CREATE, c->attempt.next->version);
+}
+
+void commit_again(commit *c, ask *a, const machine_reply *reply)
+{
+    const bool definite = reply->outcome != STORE_RETRY && reply->outcome != STORE_UNKNOWN;
+    const bool late = c->now_ns >= c->deadline_ns;
+    const bool doubtful = c->attempt.open && c->attempt.landed;
+    const bw_status status = machine_status(reply);
+    const char *why = reply->message != NULL ? reply->message : bw_status_text(status);
+    if ((definite || late) && !doubtful) {
+        const uint32_t attempts = a->attempts + 1;
+        ask_done(&c->asks, a);
+        commit_fail(c, COMMIT_FAILED, status, "%s", why);
+        error_set_attempts(&c->report.error, attempts);
+        return;
+    }
+    /* In doubt nothing but an answer closes it (R6): what the store refuses for now is asked again
+     * too. */
+    if (definite || late)
+        commit_overdue(c, why);
+    ask_rest(&c->asks, a, c->now_ns);
+}
+
+void commit_created(commit *c, ask *a, machine_reply *reply)
+{
+    switch (reply->outcome) {
+    case STORE_CREATED:
+        ask_done(&c->asks, a);
+        c->attempt.landed = true;
+        ask_own_marker(c, STATE_MARK);
+        break;
+    case STORE_EXISTS:
+        ask_done(&c->asks, a);
+        c->attempt.landed = true;
+        c->refetched = false;
+        c->state = STATE_READ;
+        (void)ask_add(&c->asks, COMMIT_ASK_READ, STORE_GET, c->attempt.next->version);
+        break;
+    default:
+        if (reply->outcome == STORE_UNKNOWN) {
+            c->attempt.landed = true; /* and no later RETRY takes that back */
+            c->counts.unknown++;
+        }
+        c->counts.resent++;
+        commit_again(c, a, reply);
+    }
+}
+
+/* Ours, closed and proved. */
+static void won(commit *c)
+{
+    const manifest *next = c->attempt.next;
+    const uint64_t version = next->version;
+    c->counts.manifest_bytes += next->object_bytes;
+    c->counts.folds += c->attempt.folds;
+    c->counts.merges += c->attempt.merges;
+    c->report.version = version;
+    chain_adopt(c->chain, c->attempt.next);
+    commit_end_with(c, COMMIT_DONE, BW_OK);
+    c->base_ns = c->now_ns;
+    commit_put_hint(c, version);
+}
+
+static void judge_read(commit *c)
+{
+    manifest *m = c->read;
+    if (c->read_gone) {
+        c->report.open_unknown = true;
+        commit_fail(c, COMMIT_FAILED, BW_STORE_UNSAFE,
+                    "version %llu exists for a create and not for a read",
+                    (unsigned long long)c->attempt.next->version);
+    } else if (m == NULL) {
+        /* It may be our own, damaged. */
+        c->report.open_unknown = true;
+        error_copy(&c->report.error, &c->read_error);
+        c->report.error.code = BW_CHAIN_BLOCKED;
+        commit_end_with(c, COMMIT_FAILED, BW_CHAIN_BLOCKED);
+    } else if (token_equal(&m->nonce, &c->attempt.next->nonce)) {
+        c->counts.exists_ours++;
+        won(c);
+    } else {
+        c->counts.exists_other++;
+        chain_adopt(c->chain, m);
+        manifest_unref(m);
+        c->read = NULL;
+        commit_lost(c);
+    }
+}
+
+void commit_marked(commit *c, ask *a, machine_reply *reply)
+{
+    const bool absent = reply->outcome == STORE_NOT_FOUND;
+    const bool present = reply->outcome == STORE_OK || reply_oversized(reply);
+    if (!absent && !present) {
+        commit_again(c, a, reply);
+        return;
+    }
+    ask_done(&c->asks, a);
+    if (present) {
+        if (c->state == STATE_MARK)
+            c->counts.marker_after_created++;
+        else
+            c->counts.marker_after_exists++;
+        log_line(c->options.log, LOG_LEVEL_INFO,
+                 "commit: version %llu was retired, asking a witness",
+                 (unsigned long long)c->attempt.next->version);
+        manifest_unref(c->read);
+        c->read = NULL;
+        commit_walk(c, CHAIN_REOPEN);
+    } else if (c->state == STATE_MARK) {
+        c->counts.created++;
+        won(c);
+    } else {
+        assert(c->state == STATE_READ_MARK);
+        judge_read(c);
+    }
+}
+
+void commit_read(commit *c, ask *a, machine_reply *reply)
+{
+    c->read_gone = reply->outcome == STORE_NOT_FOUND;
+    if (!c->read_gone && reply->outcome != STORE_OK && !reply_oversized(reply)) {
+        commit_again(c, a, reply);
+        return;
+    }
+    assert(c->read == NULL);
+    if (!c->read_gone) {
+        c->read_status = manifest_read(reply, chain_genesis(c->chain), c->attempt.next->version,
+                                       &c->attempt.next->previous, &c->read, &c->read_error);
+        if (c->read_status == BW_NOMEM || (c->read_status != BW_OK && !c->refetched)) {
+            c->refetched = c->read_status != BW_NOMEM;
+            ask_rest(&c->asks, a, c->now_ns);
+            return;
+        }
+    }
+    ask_done(&c->asks, a);
+    ask_own_marker(c, STATE_READ_MARK);
+}

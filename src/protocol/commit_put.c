@@ -1,0 +1,217 @@
+// SPDX-FileCopyrightText: The BatchWeave authors
+// SPDX-License-Identifier: Apache-2.0
+/* Objects beside the manifest: folded tails and indexes that a candidate may refer to once our own
+ * put of them was answered OK, the page that it must have read, and the hint. */
+#include "protocol/commit_state.h"
+
+#include "base/alloc.h"
+#include "codec/small.h"
+#include "protocol/read.h"
+#include <assert.h>
+#include <string.h>
+
+/* Whoever makes such a version writes the hint: at most one hint for so many versions, whoever
+ * commits. */
+#define HINT_EVERY 32u
+
+const segment_ref *commit_durable_fold(const commit *c, const manifest *base)
+{
+    const put_slot *slot = &c->fold;
+    return slot->state == PUT_DURABLE && hash_equal(&slot->base, &base->hash) ? &slot->ref : NULL;
+}
+
+/* Steps never change on the chain, so first, last and level say which references an index of a
+ * proved base replaces. */
+static bool slot_merges(const put_slot *slot, const manifest *base)
+{
+    if (slot->state == PUT_NONE || !merge_due(base))
+        return false;
+    const segment_ref *oldest = &base->refs[merge_at(base)];
+    return slot->ref.first == oldest->first && slot->ref.level == oldest->level + 1 &&
+           slot->ref.last == oldest[INDEX_CHILDREN - 1].last;
+}
+
+const segment_ref *commit_durable_merge(const commit *c, const manifest *base)
+{
+    const put_slot *slot = &c->merge;
+    return slot->state == PUT_DURABLE && slot_merges(slot, base) ? &slot->ref : NULL;
+}
+
+static void ask_put(commit *c, put_slot *slot, bool must)
+{
+    slot->state = PUT_ASKED;
+    slot->must = must;
+    (void)ask_add(&c->asks, slot == &c->fold ? COMMIT_ASK_FOLD : COMMIT_ASK_MERGE, STORE_PUT, 0);
+}
+
+/* Builds while nothing of the slot is in flight. */
+static bw_status build_fold(commit *c, const manifest *m)
+{
+    assert(c->fold.state != PUT_ASKED);
+    c->fold.state = PUT_NONE;
+    buf_reset(&c->fold.object);
+    c->fold.base = m->hash;
+    return fold_build(m, &c->fold.object, &c->fold.ref);
+}
+
+static bw_status build_merge(commit *c, const manifest *base)
+{
+    assert(c->merge.state != PUT_ASKED);
+    c->merge.state = PUT_NONE;
+    buf_reset(&c->merge.object);
+    return merge_build(base, &c->merge.object, &c->merge.ref);
+}
+
+/* Beside the create: the fold of the candidate itself, which is the next base if it wins, and the
+ * index of the base's references, which stay as they are until somebody merges them. A failure here
+ * costs nothing but the chance. */
+void commit_put_early(commit *c)
+{
+    const manifest *base = chain_held(c->chain);
+    const genesis *g = chain_genesis(c->chain);
+    /* In a crowd the next base is hardly ever ours: its segment would be litter. */
+    const manifest *next = c->attempt.next;
+    if (c->crowd == 0 && c->fold.state != PUT_ASKED && fold_due(next, g->tail_cap) &&
+        build_fold(c, next) == BW_OK)
+        ask_put(c, &c->fold, false);
+    if (c->merge.state != PUT_ASKED && merge_due(base) && !slot_merges(&c->merge, base) &&
+        build_merge(c, base) == BW_OK)
+        ask_put(c, &c->merge, false);
+}
+
+void commit_need_fold(commit *c)
+{
+    const manifest *base = chain_held(c->chain);
+    c->state = STATE_FOLD;
+    c->counts.fold_waits++;
+    if (c->fold.state == PUT_ASKED)
+        return; /* an earlier one is in flight: its answer brings us back */
+    const bw_status status = build_fold(c, base);
+    if (status != BW_OK) {
+        commit_fail(c, COMMIT_FAILED, status, "the tail cannot be folded");
+        return;
+    }
+    ask_put(c, &c->fold, true);
+}
+
+void commit_need_merge(commit *c)
+{
+    const manifest *base = chain_held(c->chain);
+    c->state = STATE_MERGE;
+    c->counts.merge_waits++;
+    if (c->merge.state == PUT_ASKED) {
+        c->merge.must = c->merge.must || slot_merges(&c->merge, base);
+        return;
+    }
+    const bw_status status = build_merge(c, base);
+    if (status != BW_OK) {
+        commit_fail(c, COMMIT_FAILED, status, "the references cannot be merged");
+        return;
+    }
+    ask_put(c, &c->merge, true);
+}
+
+void commit_put_answered(commit *c, ask *a, put_slot *slot, machine_reply *reply)
+{
+    const bool waiting = c->state == (slot == &c->fold ? STATE_FOLD : STATE_MERGE);
+    if (reply->outcome == STORE_OK) {
+        slot->state = PUT_DURABLE;
+        c->counts.segment_bytes += slot->object.size;
+        ask_done(&c->asks, a);
+    } else if (waiting && slot->must) {
+        commit_again(c, a, reply);
+        if (c->state == STATE_IDLE)
+            slot->state = PUT_NONE;
+        return;
+    } else {
+        slot->state = PUT_NONE;
+        ask_done(&c->asks, a);
+    }
+    if (waiting)
+        commit_consider(c);
+}
+
+static bool same_page(const page_ref *a, const page_ref *b)
+{
+    return a->version == b->version && a->nonce == b->nonce && hash_equal(&a->hash, &b->hash);
+}
+
+const page *commit_page(const commit *c, const manifest *base)
+{
+    return base->has_page && c->has_page && same_page(&c->page_of, &base->page) ? &c->page : NULL;
+}
+
+void commit_need_page(commit *c)
+{
+    if (c->has_page)
+        page_free(&c->page);
+    mem_free(c->page_object);
+    c->page_object = NULL;
+    c->has_page = false;
+    c->page_of = chain_held(c->chain)->page;
+    c->refetched = false;
+    c->state = STATE_PAGE;
+    (void)ask_add(&c->asks, COMMIT_ASK_PAGE, STORE_GET, 0);
+}
+
+static bw_status page_open(commit *c, machine_reply *reply, bw_error *error)
+{
+    hash128 hash;
+    if (reply->outcome != STORE_OK)
+        return error_set(error, BW_CORRUPT, "the page that a manifest refers to is missing");
+    bw_status status = hash_bytes(reply->bytes, reply->size, &hash);
+    if (status == BW_OK &&
+        (reply->size != c->page_of.bytes || !hash_equal(&hash, &c->page_of.hash)))
+        status = error_set(error, BW_CORRUPT, "not the page that a manifest refers to");
+    if (status == BW_OK)
+        status = page_decode(view_of(reply->bytes, reply->size), &c->page, error);
+    if (status != BW_OK)
+        return status;
+    c->has_page = true;
+    c->page_object = reply->bytes;
+    reply->bytes = NULL;
+    return BW_OK;
+}
+
+void commit_page_read(commit *c, ask *a, machine_reply *reply)
+{
+    const bool answer =
+        reply->outcome == STORE_OK || reply->outcome == STORE_NOT_FOUND || reply_oversized(reply);
+    if (!answer) {
+        commit_again(c, a, reply);
+        return;
+    }
+    bw_error error;
+    object_key key;
+    bw_status status = page_open(c, reply, &error);
+    if (status != BW_OK && reply->outcome == STORE_OK && !c->refetched) {
+        c->refetched = true;
+        ask_rest(&c->asks, a, c->now_ns);
+        return;
+    }
+    ask_done(&c->asks, a);
+    if (status == BW_OK && c->attempt.open) {
+        commit_witness(c);
+    } else if (status == BW_OK) {
+        commit_consider(c);
+    } else if (reply->outcome == STORE_NOT_FOUND && !c->page_missing) {
+        /* A sweep may have replaced it: look at a newer manifest. */
+        c->page_missing = true;
+        commit_walk(c, c->attempt.open ? CHAIN_REOPEN : CHAIN_NEWEST);
+    } else {
+        key_page(&key, c->page_of.version, c->page_of.nonce);
+        c->report.open_unknown = c->attempt.open;
+        error_copy(&c->report.error, &error);
+        error_set_key(&c->report.error, key.text);
+        commit_end_with(c, COMMIT_FAILED, status);
+    }
+}
+
+void commit_put_hint(commit *c, uint64_t version)
+{
+    if (version % HINT_EVERY != 0)
+        return;
+    buf_reset(&c->hint);
+    if (hint_encode(chain_genesis(c->chain)->uuid, version, &c->hint) == BW_OK)
+        (void)ask_add(&c->asks, COMMIT_ASK_HINT, STORE_PUT, version);
+}
