@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What ranks wrote down, compared with the stored bytes: `consume --out` and `consume --digest`."""
 
+import hashlib
+import json
 import os
 
 
@@ -39,5 +41,29 @@ def prove_out(folder, steps, rank):
         raise ValueError(f"{folder}: stray {stray[:3]}, missing {missing[:3]}, other bytes {other[:3]}")
 
 
-def prove_digests(incarnations, steps, rank):
-    pass
+def expected_digests(steps, rank, cp=1):
+    """{(step, d, c): the items of its line of digests}"""
+    return {(step, index // cp, index % cp): [
+        {"item": number, "bytes": len(data), "sha256": hashlib.sha256(data).hexdigest(), "pad": pad}
+        for number, (data, pad) in enumerate(row)]
+        for step, _, rows in steps for index, row in enumerate(rows) if rank in (None, index)}
+
+
+def digest_lines(texts):
+    """[(step, d, c, items)] of what incarnations printed; only the last line of a killed one may be cut."""
+    for text in texts:
+        for line in text.splitlines(keepends=True):
+            if line.endswith("\n") and line.startswith("{") and '"items"' in line:
+                o = json.loads(line)
+                yield o["step"], o["d"], o["c"], o["items"]
+
+
+def prove_digests(texts, steps, rank):
+    """Every line that any incarnation printed tells the stored bytes, and there is one for every step and slice."""
+    expected, seen = expected_digests(steps, rank), set()
+    for step, d, c, items in digest_lines(texts):
+        if expected.get((step, d, c)) != items:
+            raise ValueError(f"the digests of step {step}, slice {d}.{c} are not those of the stored bytes")
+        seen.add((step, d, c))
+    if seen != set(expected):
+        raise ValueError(f"digests of {len(seen)} slices, {len(expected)} expected")

@@ -312,7 +312,7 @@ class Round:
             if agent.kind == "rank":
                 rank = None if agent.name == "all-ranks" else int(agent.name.split("-")[1])
                 evidence.prove_out(os.path.join(self.shop.folder, "out-" + agent.name), steps, rank)
-                evidence.prove_digests(agent.incarnations, steps, rank)
+                evidence.prove_digests([p.output() for p in agent.incarnations], steps, rank)
         return result
 
 

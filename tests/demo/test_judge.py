@@ -7,6 +7,7 @@ Run by tests/independent/test_golden.py.
 
 import contextlib
 import dataclasses
+import json
 import os
 import shutil
 import sys
@@ -155,5 +156,12 @@ def test_each_rank_is_proved():
         evidence.prove_out(outs[0], early, None)
         refused(evidence.prove_out, outs[0], early, 0)
         refused(evidence.prove_out, outs[0], steps, None)
+        lines = [json.dumps({"step": s, "d": d, "c": c, "items": items}) + "\n"
+                 for (s, d, c), items in evidence.expected_digests(steps, 1).items()]
+        whole, cut = "".join(lines), "".join(lines[:3]) + lines[3][:20]
+        evidence.prove_digests([cut, whole], steps, 1)
+        refused(evidence.prove_digests, [cut], steps, 1)
+        refused(evidence.prove_digests, [whole], steps, 0)
+        refused(evidence.prove_digests, [whole.replace('"bytes": 7', '"bytes": 8')], steps, 1)
         write(os.path.join(outs[0], "0", "0.0.0"), b"")
         refused(evidence.prove_out, outs[0], early, None)
