@@ -5,7 +5,7 @@
  * ascending order, marker first, ghosts again on each pass. Steps, each only after the one before:
  * proved newest manifest v → highest marker → create the next block's marker (UNKNOWN is repeated)
  * → delete the block's names → … → list what lies in retired blocks and delete it again. Never the
- * block of v, of v − 1, or a later one. Restartable; safe when several run.
+ * block of v, the block before it, or a later one. Restartable; safe when several run.
  */
 #ifndef PROTOCOL_SWEEP_H
 #define PROTOCOL_SWEEP_H
