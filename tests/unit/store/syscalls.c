@@ -1,0 +1,265 @@
+// SPDX-FileCopyrightText: The BatchWeave authors
+// SPDX-License-Identifier: Apache-2.0
+#include "syscalls.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/vfs.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define NOBODY 65534u
+#define FAULTS_MAX 8
+
+static struct {
+    struct {
+        const char *name;
+        int left; /* calls until it fails; 0: always */
+        int number;
+    } faults[FAULTS_MAX];
+    unsigned limit;
+    long magic;
+    bool hide_types;
+    char log[8192];
+} now;
+
+int __real_fsync(int fd);
+int __real_fdatasync(int fd);
+int __real_linkat(int from, const char *old, int to, const char *new, int flags);
+int __real_renameat(int from, const char *old, int to, const char *new);
+int __real_unlinkat(int dir, const char *name, int flags);
+int __real_mkdirat(int dir, const char *name, mode_t mode);
+int __real_flock(int fd, int operation);
+int __real_fstatfs64(int fd, struct statfs *info);
+ssize_t __real_writev(int fd, const struct iovec *pieces, int count);
+ssize_t __real_pread64(int fd, void *to, size_t size, off_t offset);
+void *__real_mmap64(void *at, size_t size, int protection, int flags, int fd, off_t offset);
+long __real_syscall(long number, ...);
+struct dirent *__real_readdir64(DIR *listing);
+int __wrap_fsync(int fd);
+int __wrap_fdatasync(int fd);
+int __wrap_linkat(int from, const char *old, int to, const char *new, int flags);
+int __wrap_renameat(int from, const char *old, int to, const char *new);
+int __wrap_unlinkat(int dir, const char *name, int flags);
+int __wrap_mkdirat(int dir, const char *name, mode_t mode);
+int __wrap_flock(int fd, int operation);
+int __wrap_fstatfs64(int fd, struct statfs *info);
+ssize_t __wrap_writev(int fd, const struct iovec *pieces, int count);
+ssize_t __wrap_pread64(int fd, void *to, size_t size, off_t offset);
+void *__wrap_mmap64(void *at, size_t size, int protection, int flags, int fd, off_t offset);
+long __wrap_syscall(long number, ...);
+struct dirent *__wrap_readdir64(DIR *listing);
+
+void syscalls_reset(void)
+{
+    memset(&now, 0, sizeof now);
+}
+
+void syscalls_fail(const char *name, int n, int number)
+{
+    int at = 0;
+    while (at < FAULTS_MAX && now.faults[at].name != NULL)
+        at++;
+    assert_true(at < FAULTS_MAX);
+    now.faults[at].name = name;
+    now.faults[at].left = n;
+    now.faults[at].number = number;
+}
+
+void syscalls_limit(unsigned bytes)
+{
+    now.limit = bytes;
+}
+
+void syscalls_file_system(long magic)
+{
+    now.magic = magic;
+}
+
+void syscalls_hide_types(void)
+{
+    now.hide_types = true;
+}
+
+const char *syscalls_log(void)
+{
+    return now.log;
+}
+
+static void write_down(const char *name, const char *what)
+{
+    const size_t size = strlen(now.log);
+    if (size + strlen(name) + strlen(what) + 3 < sizeof now.log)
+        (void)snprintf(now.log + size, sizeof now.log - size, "%s:%s ", name, what);
+}
+
+/** The last segment of what `fd` is open on. */
+static const char *fd_name(int fd, char path[4096])
+{
+    char link[64];
+    (void)snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    const ssize_t size = readlink(link, path, 4095);
+    path[size < 0 ? 0 : size] = '\0';
+    const char *slash = strrchr(path, '/');
+    return slash == NULL ? path : slash + 1;
+}
+
+/** true, with errno, when this call is to fail. */
+static bool fails(const char *name)
+{
+    bool failed = false;
+    for (int i = 0; i < FAULTS_MAX; i++) {
+        if (now.faults[i].name == NULL || strcmp(now.faults[i].name, name) != 0)
+            continue;
+        if (now.faults[i].left > 1) {
+            now.faults[i].left--;
+            continue;
+        }
+        if (now.faults[i].left == 1)
+            now.faults[i].name = NULL;
+        errno = now.faults[i].number;
+        failed = true;
+    }
+    return failed;
+}
+
+int __wrap_fsync(int fd)
+{
+    char path[4096];
+    write_down("fsync", fd_name(fd, path));
+    return fails("fsync") ? -1 : __real_fsync(fd);
+}
+
+int __wrap_fdatasync(int fd)
+{
+    write_down("fdatasync", "");
+    return fails("fdatasync") ? -1 : __real_fdatasync(fd);
+}
+
+int __wrap_linkat(int from, const char *old, int to, const char *new, int flags)
+{
+    write_down("linkat", new);
+    return fails("linkat") ? -1 : __real_linkat(from, old, to, new, flags);
+}
+
+int __wrap_renameat(int from, const char *old, int to, const char *new)
+{
+    write_down("renameat", new);
+    return fails("renameat") ? -1 : __real_renameat(from, old, to, new);
+}
+
+int __wrap_unlinkat(int dir, const char *name, int flags)
+{
+    char path[4096];
+    const char *where = fd_name(dir, path);
+    write_down("unlinkat", strcmp(where, "tmp") == 0 ? where : name);
+    return fails("unlinkat") ? -1 : __real_unlinkat(dir, name, flags);
+}
+
+int __wrap_mkdirat(int dir, const char *name, mode_t mode)
+{
+    write_down("mkdirat", name);
+    return fails("mkdirat") ? -1 : __real_mkdirat(dir, name, mode);
+}
+
+int __wrap_flock(int fd, int operation)
+{
+    return fails("flock") ? -1 : __real_flock(fd, operation);
+}
+
+int __wrap_fstatfs64(int fd, struct statfs *info)
+{
+    if (fails("fstatfs"))
+        return -1;
+    const int result = __real_fstatfs64(fd, info);
+    if (now.magic != 0)
+        info->f_type = now.magic;
+    return result;
+}
+
+ssize_t __wrap_writev(int fd, const struct iovec *pieces, int count)
+{
+    write_down("writev", "");
+    if (fails("writev"))
+        return -1;
+    if (now.limit == 0)
+        return __real_writev(fd, pieces, count);
+    for (int i = 0; i < count; i++) {
+        const size_t size = pieces[i].iov_len < now.limit ? pieces[i].iov_len : now.limit;
+        if (size > 0)
+            return write(fd, pieces[i].iov_base, size);
+    }
+    return 0;
+}
+
+ssize_t __wrap_pread64(int fd, void *to, size_t size, off_t offset)
+{
+    if (fails("pread"))
+        return errno == 0 ? 0 : -1; /* the errno 0 stands for an end of file */
+    return __real_pread64(fd, to, now.limit != 0 && size > now.limit ? now.limit : size, offset);
+}
+
+void *__wrap_mmap64(void *at, size_t size, int protection, int flags, int fd, off_t offset)
+{
+    return fails("mmap") ? MAP_FAILED : __real_mmap64(at, size, protection, flags, fd, offset);
+}
+
+long __wrap_syscall(long number, ...)
+{
+    va_list args;
+    va_start(args, number);
+    long a[5];
+    for (int i = 0; i < 5; i++)
+        a[i] = va_arg(args, long);
+    va_end(args);
+    if ((number == SYS_openat2 && fails("openat2")) ||
+        (number == SYS_renameat2 && fails("renameat2")))
+        return -1;
+    return __real_syscall(number, a[0], a[1], a[2], a[3], a[4]);
+}
+
+struct dirent *__wrap_readdir64(DIR *listing)
+{
+    if (fails("readdir"))
+        return NULL;
+    struct dirent *entry = __real_readdir64(listing);
+    if (entry != NULL && now.hide_types)
+        entry->d_type = DT_UNKNOWN;
+    return entry;
+}
+
+void as_nobody(const char *path, int (*run)(void *), void *context)
+{
+    /* Somebody else's test program may run without root: then it is nobody in particular already.
+     */
+    const bool is_root = geteuid() == 0;
+    if (is_root)
+        assert_int_equal(chown(path, NOBODY, NOBODY), 0);
+    const pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        if (is_root && (setgid(NOBODY) != 0 || setuid(NOBODY) != 0))
+            _exit(99);
+        _exit(run(context));
+    }
+    int status = 0;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
+    if (is_root)
+        assert_int_equal(chown(path, 0, 0), 0);
+}
