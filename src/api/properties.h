@@ -1,0 +1,100 @@
+// SPDX-FileCopyrightText: The BatchWeave authors
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * The one table of settings. P(ID, name, scope, type, default, least, most, help): `least` and
+ * `most` bound sizes (bytes), times (ns) and integers. Types: "size", "integer", "time", "switch",
+ * "text", or choices "a|b|c".
+ */
+#ifndef API_PROPERTIES_H
+#define API_PROPERTIES_H
+
+#include <stdint.h>
+
+#define U32 UINT32_MAX
+#define U63 INT64_MAX
+#define NS_A_DAY 86400000000000ll
+
+#define PROPERTY_MAP(P)                                                                            \
+    P(THREADS, "threads", "runtime", "integer", "4", 1, 64, "threads for uploads and reads")       \
+    P(MEMORY, "memory", "runtime", "size", "256MiB", 0, U63,                                       \
+      "bytes that may be read ahead, over all consumers of the runtime; the step that a consumer " \
+      "waits for is read in any case")                                                             \
+    P(LOG, "log", "runtime", "error|warn|info|debug", "warn", 0, 0, "what is written to stderr")   \
+    P(DP, "dp", "init,consumer", "integer", NULL, 1, 1 << 20,                                      \
+      "data-parallel positions; for a consumer: of the job, default the namespace's")              \
+    P(CP, "cp", "init,consumer", "integer", NULL, 1, 1 << 20,                                      \
+      "context-parallel positions; init: default 1; for a consumer: of the job, default the "      \
+      "namespace's")                                                                               \
+    P(ITEMS, "items", "init", "integer", "1", 1, 1 << 20,                                          \
+      "items (microbatches) of a slice: advice for tools")                                         \
+    P(PRODUCERS, "producers", "init", "integer", "0", 0, U32,                                      \
+      "expected producers: when so many have finished, the namespace is sealed; 0: not set")       \
+    P(MAX_LAG, "max_lag", "init", "integer", NULL, 1, U63,                                         \
+      "steps that producers may be ahead of the training groups; default no limit")                \
+    P(MAX_BYTES, "max_bytes", "init", "size", NULL, 1, U63,                                        \
+      "bytes that may be stored; default no limit")                                                \
+    P(BLOCK_SIZE, "block_size", "init", "integer", "1024", 2, U32,                                 \
+      "manifests that are retired together")                                                       \
+    P(TAIL_CAP, "tail_cap", "init", "size", "8KiB", 64, 1 << 20,                                   \
+      "bytes of descriptors in a manifest before they are folded into a segment")                  \
+    P(PART_SIZE, "part_size", "init", "size", "64MiB", 4096, 1ll << 40,                            \
+      "largest data object, but for a slice that is larger; a multiple of 64")                     \
+    P(PAGE_MIN, "page_min", "init", "integer", "64", 1, U32,                                       \
+      "departed producers that leave the manifest together")                                       \
+    P(LAYOUT, "layout", "init", "text", "", 0, 0,                                                  \
+      "how context-parallel positions split a sequence: contiguous, headtail, or empty")           \
+    P(SCHEMA, "schema", "init", "text", "", 0, 0,                                                  \
+      "free text that describes the items, at most 64 KiB")                                        \
+    P(MODE, "mode", "space", "read|write", "read", 0, 0,                                           \
+      "read never writes anything; write proves by a probe that the store keeps its promises")     \
+    P(DURABLE, "durable", "space,init", "switch", "true", 0, 0,                                    \
+      "false: nothing is flushed to the device; for benchmarks and tests only")                    \
+    P(RETRY_LIMIT, "retry_limit", "space,init", "time", "30s", 0, NS_A_DAY,                        \
+      "how long one request to the store is repeated while it fails in a way that may pass")       \
+    P(POLICY, "policy", "producer", "text", "fixed:100", 0, 0,                                     \
+      "when to commit: naive, or fixed:N with N in milliseconds")                                  \
+    P(KIND, "kind", "producer", "raw|samples|safetensors", "raw", 0, 0, "what the items are")      \
+    P(MEDIA_TYPE, "media_type", "producer", "text", "", 0, 0,                                      \
+      "kept in each batch's footer, at most 255 bytes")                                            \
+    P(REOPEN, "reopen", "producer", "switch", "false", 0, 0, "open an id that has finished")       \
+    P(COMMIT_TIMEOUT, "commit_timeout", "producer", "time", "60s", NS_A_MS, NS_A_DAY,              \
+      "after so long a commit without an outcome is reported as UNKNOWN; it is still resolved")    \
+    P(STAGED_BYTES, "staged_bytes", "producer", "size", "256MiB", 0, U63,                          \
+      "bytes put and not yet published, beyond which put waits; one batch fits always")            \
+    P(STAGED_BATCHES, "staged_batches", "producer", "integer", "1024", 1, 1 << 20,                 \
+      "batches put and not yet published, beyond which put waits")                                 \
+    P(EVENTS, "events", "producer", "integer", "65536", 0, 1 << 24,                                \
+      "events queued, beyond which put waits; 0: RELEASED and COMMITTED are not queued")           \
+    P(START, "start", "consumer", "text", "earliest", 0, 0,                                        \
+      "where to begin without a cursor: earliest, latest or a step")                               \
+    P(D, "d", "consumer", "integer", NULL, 0, U32, "data-parallel position; with c")               \
+    P(C, "c", "consumer", "integer", NULL, 0, U32, "context-parallel position; default 0")         \
+    P(RANK, "rank", "consumer", "integer", NULL, 0, U32, "rank in the job; with world")            \
+    P(WORLD, "world", "consumer", "integer", NULL, 1, U32, "ranks of the job")                     \
+    P(TP, "tp", "consumer", "integer", "1", 1, U32, "tensor-parallel ranks that share a position") \
+    P(PP, "pp", "consumer", "integer", "1", 1, U32,                                                \
+      "pipeline-parallel ranks that share a position")                                             \
+    P(PREFETCH, "prefetch", "consumer", "integer", "8", 1, 4096, "steps read ahead")               \
+    P(VERIFY, "verify", "consumer", "switch", "true", 0, 0,                                        \
+      "false: the bytes of items are not checked; for benchmarks only")                            \
+    P(FIRST, "first", "report", "integer", NULL, 0, U63, "steps, tail: first step")                \
+    P(LAST, "last", "report", "integer", NULL, 0, U63, "steps: the step to stop before")           \
+    P(KEY, "key", "report", "text", NULL, 0, 0, "inspect: name of the object")                     \
+    P(PREFIX, "prefix", "report", "text", "", 0, 0, "list: only names that begin so")              \
+    P(DEEP, "deep", "report", "switch", "false", 0, 0, "verify: every byte of every item too")     \
+    P(APPLY, "apply", "report", "switch", "false", 0, 0, "gc: delete, do not only say what")       \
+    P(BLOCKS_MAX, "blocks_max", "report", "integer", "0", 0, U32,                                  \
+      "gc: retire at most so many blocks; 0: no limit")                                            \
+    P(REPORT_TIMEOUT, "report_timeout", "report", "time", "60s", 0, NS_A_DAY,                      \
+      "how long a report waits for the newest manifest")
+
+#define NS_A_MS 1000000ll
+
+typedef enum property_id {
+#define PROPERTY_ID(id, name, scope, type, preset, least, most, help) PROPERTY_##id,
+    PROPERTY_MAP(PROPERTY_ID)
+#undef PROPERTY_ID
+        PROPERTY_COUNT
+} property_id;
+
+#endif

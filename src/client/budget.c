@@ -1,0 +1,59 @@
+// SPDX-FileCopyrightText: The BatchWeave authors
+// SPDX-License-Identifier: Apache-2.0
+#include "client/budget.h"
+
+#include "base/alloc.h"
+#include <assert.h>
+#include <stdatomic.h>
+
+struct budget {
+    uint64_t bytes_max;
+    atomic_uint_least64_t used;
+    atomic_uint references;
+};
+
+bw_status budget_new(uint64_t bytes_max, budget **out)
+{
+    budget *b = mem_zalloc(sizeof *b);
+    if (b == NULL)
+        return BW_NOMEM;
+    b->bytes_max = bytes_max;
+    atomic_init(&b->used, 0u);
+    atomic_init(&b->references, 1u);
+    *out = b;
+    return BW_OK;
+}
+
+budget *budget_ref(budget *b)
+{
+    atomic_fetch_add(&b->references, 1u);
+    return b;
+}
+
+void budget_unref(budget *b)
+{
+    if (b != NULL && atomic_fetch_sub(&b->references, 1u) == 1u)
+        mem_free(b);
+}
+
+bool budget_take(budget *b, uint64_t bytes, bool force)
+{
+    uint64_t used = atomic_load(&b->used);
+    do {
+        if (!force && (used > b->bytes_max || bytes > b->bytes_max - used))
+            return false;
+    } while (!atomic_compare_exchange_weak(&b->used, &used, used + bytes));
+    return true;
+}
+
+void budget_give(budget *b, uint64_t bytes)
+{
+    const uint64_t before = atomic_fetch_sub(&b->used, bytes);
+    assert(before >= bytes);
+    (void)before;
+}
+
+uint64_t budget_used(budget *b)
+{
+    return atomic_load(&b->used);
+}

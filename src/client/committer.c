@@ -1,0 +1,437 @@
+// SPDX-FileCopyrightText: The BatchWeave authors
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * The thread that publishes: it waits until the contiguous done prefix is not empty and the cadence
+ * allows (or somebody is in a hurry), and drives one commit after the other. Nothing is
+ * acknowledged before the machine says DONE.
+ */
+#include "client/producer.h"
+
+#include "base/alloc.h"
+#include "codec/small.h"
+#include <inttypes.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#define COMMIT_BACKOFF_MIN_NS (2 * NS_PER_MS)
+#define COMMIT_BACKOFF_MAX_NS NS_PER_S
+/* Descriptors offered to one commit; the intent takes what fits. */
+#define PUBLISH_MAX 16384u
+/* An overdue attempt is looked at this often, to hear of a stop. */
+#define OVERDUE_STEP_NS NS_PER_S
+#define HINT_VERSIONS 32u
+
+static int64_t now(void)
+{
+    return clock_now(clock_system());
+}
+
+/* ---- what becomes of a commit ---- */
+
+static int64_t backoff(committer *w)
+{
+    int64_t ceiling = COMMIT_BACKOFF_MIN_NS;
+    for (uint32_t i = 0; i < w->failures && ceiling < COMMIT_BACKOFF_MAX_NS; i++)
+        ceiling *= 2;
+    w->failures++;
+    return (int64_t)rng_below(&w->rng, (uint64_t)ceiling) + 1;
+}
+
+/* The step of our batch `seq` in the newest manifest: from the tail, where it nearly always is,
+ * backwards. */
+static bool find_step(bw_producer *p, const manifest *m, uint64_t seq, uint64_t *step)
+{
+    step_entry entry;
+    for (uint64_t at = m->next; at > m->swept; at--) {
+        if (segments_get(&p->space->segments, drive_store(p->worker.drive), p->space->genesis, m,
+                         at - 1, &entry, NULL) != BW_OK)
+            return false;
+        const descriptor *d = &entry.descriptor;
+        if (d->record.seq == seq && d->record.epoch == p->epoch &&
+            view_equal(d->id, view_text(p->id))) {
+            *step = at - 1;
+            return true;
+        }
+    }
+    return false;
+}
+
+typedef struct acknowledgement {
+    bw_producer *producer;
+    uint64_t version;
+} acknowledgement;
+
+static void acknowledge(void *context, uint64_t token, uint64_t step)
+{
+    const acknowledgement *a = context;
+    bw_producer *p = a->producer;
+    p->locked.stats.batches_committed++;
+    bw_event *e = p->locked.events.spare;
+    if (p->options.events_max == 0 || e == NULL)
+        return;
+    p->locked.events.spare = e->next;
+    e->kind = BW_EVENT_COMMITTED;
+    e->token = token;
+    e->step = step;
+    e->version = a->version;
+    events_push(&p->locked.events, e);
+}
+
+/* Batches [1, count] of the stage are in. Those that this very commit added stand in a row from
+ * `first_step` on; others (a lost reply, found on the chain later) are looked up one by one. */
+static void settle_published(bw_producer *p, const commit_report *r, const manifest *m,
+                             uint32_t count, bool finished)
+{
+    acknowledgement a = {p, r->version};
+    const uint64_t first_seq = stage_published_seq(p->locked.stage) + 1;
+    const uint32_t row = r->result.published < count ? r->result.published : count;
+    for (uint32_t i = 0; i < count - row; i++) {
+        uint64_t step = UINT64_MAX;
+        (void)find_step(p, m, first_seq + i, &step);
+        lock_acquire(&p->lock);
+        stage_published(p->locked.stage, 1, step, acknowledge, &a);
+        lock_release(&p->lock);
+    }
+    lock_acquire(&p->lock);
+    stage_published(p->locked.stage, row, r->result.first_step, acknowledge, &a);
+    const descriptor *d;
+    const view *states;
+    const state_ref *refs;
+    p->locked.ready_ns = stage_ready(p->locked.stage, 1, &d, &states, &refs) > 0 ? now() : 0;
+    const producer_entry *e = manifest_producer(m, view_text(p->id));
+    if (e != NULL && token_equal(&e->token, &p->token))
+        p->locked.stats.committed_offset = e->offset;
+    p->locked.finished = p->locked.finished || finished;
+    p->locked.commit_blocked = false;
+    error_clear(&p->locked.blocked);
+    lock_release(&p->lock);
+}
+
+/* What our entry says in a proved manifest is what happened, by whatever way we came to know. */
+static void commit_done(bw_producer *p, const commit_report *r, int64_t began_ns)
+{
+    manifest *m = manifest_ref(chain_held(p->worker.chain));
+    const producer_entry *e = manifest_producer(m, view_text(p->id));
+    uint32_t count = r->result.already + r->result.published;
+    bool finished = false;
+    if (e != NULL && token_equal(&e->token, &p->token)) {
+        finished = e->finished;
+        count = (uint32_t)(e->seq - stage_published_seq(p->locked.stage));
+    }
+    settle_published(p, r, m, count, finished);
+    lock_acquire(&p->lock);
+    p->locked.stats.commits++;
+    p->locked.stats.conflicts += r->conflicts;
+    hist_add(&p->locked.stats.commit_ns, now() - began_ns);
+    lock_release(&p->lock);
+    p->worker.failures = 0;
+    manifest_unref(m);
+}
+
+/* The outcome of the commit's own failure, or of the driver's. */
+static void commit_failed(bw_producer *p, const bw_error *why)
+{
+    lock_acquire(&p->lock);
+    switch (bw_status_class(why->code)) {
+    case BW_CLASS_WAIT:
+    case BW_CLASS_STORE:
+        if (why->code != BW_DENIED && why->code != BW_STORE_UNSAFE) {
+            p->locked.commit_blocked = true;
+            producer_blocked_locked(p, why);
+            p->worker.not_before_ns = now() + backoff(&p->worker);
+            break;
+        }
+        /* fall through */
+    default:
+        producer_fail_locked(p, why);
+        break;
+    }
+    lock_release(&p->lock);
+}
+
+static void announce_unknown(bw_producer *p, const commit_report *r)
+{
+    char nonce[HASH_HEX_BYTES], message[EVENT_MESSAGE_MAX];
+    hex_encode(r->nonce.bytes, TOKEN_BYTES, nonce);
+    (void)snprintf(message, sizeof message,
+                   "the outcome of the commit of version %" PRIu64 ", nonce %s, is not known: it "
+                   "may have landed, or may still; the handle goes on asking",
+                   r->version, nonce);
+    lock_acquire(&p->lock);
+    p->locked.stats.unknowns++;
+    p->locked.overdue = true;
+    producer_notice_locked(p, BW_EVENT_UNKNOWN, r->version, message);
+    gate_open(&p->changed);
+    lock_release(&p->lock);
+}
+
+/* ---- hint ---- */
+
+static void hint_run(job *j, uint32_t worker)
+{
+    bw_producer *p = (bw_producer *)(void *)((uint8_t *)j - offsetof(bw_producer, hint.job));
+    buf object;
+    store *s = NULL;
+    buf_init(&object, object_bytes_max(OBJECT_HINT));
+    if (hint_encode(p->space->genesis->uuid, p->hint.version, &object) == BW_OK &&
+        space_worker_store(p->space, worker, &s, NULL) == BW_OK) {
+        object_key key;
+        key_hint(&key);
+        store_op op;
+        store_op_init(&op, STORE_PUT, key.text);
+        const struct iovec piece = {object.data, object.size};
+        op.pieces = &piece;
+        op.piece_count = 1;
+        (void)store_run(s, &op); /* advisory: it may fail, and may be wrong */
+        store_op_clear(&op);
+    }
+    buf_free(&object);
+    lock_acquire(&p->lock);
+    p->locked.hint_busy = false;
+    p->locked.jobs--;
+    gate_open(&p->changed);
+    lock_release(&p->lock);
+}
+
+static void give_hint(bw_producer *p, uint64_t version)
+{
+    if (version / HINT_VERSIONS <= p->worker.hinted)
+        return;
+    lock_acquire(&p->lock);
+    if (!p->locked.hint_busy && atomic_load(&p->stopping) == 0) {
+        p->worker.hinted = version / HINT_VERSIONS;
+        p->locked.hint_busy = true;
+        p->locked.jobs++;
+        p->hint.version = version;
+        p->hint.job.run = hint_run;
+        executor_submit(p->space->runtime->executor, &p->hint.job);
+    }
+    lock_release(&p->lock);
+}
+
+/* ---- the thread ---- */
+
+typedef struct work {
+    intent intent;
+    bool urgent;
+} work;
+
+/* Fills `w` when a commit may be attempted now; else `*due_ns` says when to look again. Under
+ * `lock`. */
+static bool next_work_locked(bw_producer *p, work *w, int64_t *due_ns)
+{
+    *due_ns = TIME_NEVER;
+    if (p->locked.failure.code != BW_OK || p->locked.finished)
+        return false;
+    w->intent = (intent){.kind = INTENT_PUBLISH};
+    w->intent.publish.id = view_text(p->id);
+    w->intent.publish.token = p->token;
+    const uint32_t count = stage_ready(p->locked.stage, PUBLISH_MAX, &w->intent.publish.descriptors,
+                                       &w->intent.publish.states, &w->intent.publish.state_refs);
+    w->intent.publish.count = count;
+    w->intent.publish.finish = p->locked.finishing && count == stage_batches(p->locked.stage);
+    if (count == 0 && !w->intent.publish.finish)
+        return false;
+    w->urgent =
+        w->intent.publish.finish || stage_published_seq(p->locked.stage) < p->locked.urgent_seq;
+    const int64_t now_ns = now();
+    int64_t start_ns = w->urgent ? now_ns : cadence_due(&p->worker.cadence, p->locked.ready_ns);
+    if (start_ns < p->worker.not_before_ns)
+        start_ns = p->worker.not_before_ns;
+    if (start_ns > now_ns) {
+        *due_ns = start_ns;
+        return false;
+    }
+    p->locked.attempt_open = true;
+    p->locked.overdue = false;
+    return true;
+}
+
+/* Drives until the machine has an outcome; past its deadline it goes on, and says so once. */
+static bw_status drive_commit(bw_producer *p)
+{
+    const machine m = {&commit_machine, p->worker.commit};
+    const drive_stop stop = {&p->work, &p->stopping};
+    bool announced = false;
+    int64_t until_ns = clock_deadline(clock_system(), p->options.commit_timeout_ns);
+    for (;;) {
+        const bw_status status = drive_run(p->worker.drive, m, until_ns, &stop);
+        if (status != BW_TIMEOUT)
+            return status;
+        const commit_report *r = commit_reported(p->worker.commit);
+        if (r->overdue && !announced) {
+            announced = true;
+            announce_unknown(p, r);
+        }
+        until_ns = now() + OVERDUE_STEP_NS;
+    }
+}
+
+static void attempt_ended(bw_producer *p, const commit_report *r, bool urgent)
+{
+    const cadence_attempt attempt = {
+        .now_ns = now(),
+        .fragile_ns = r->fragile_ns,
+        .conflict = r->end == COMMIT_LOST,
+    };
+    cadence_attempted(&p->worker.cadence, &attempt, &p->worker.rng);
+    p->worker.not_before_ns = 0;
+    if (attempt.conflict && urgent)
+        p->worker.not_before_ns = attempt.now_ns + backoff(&p->worker);
+}
+
+static void publish(bw_producer *p, work *w)
+{
+    commit *c = p->worker.commit;
+    const int64_t began_ns = now();
+    commit_start(c, &w->intent, view_text(p->id), began_ns,
+                 clock_deadline(clock_system(), p->options.commit_timeout_ns));
+    const bw_status status = drive_commit(p);
+    if (status == BW_INTERRUPTED)
+        return; /* closing: what is open stays open, and close says so */
+    const commit_report *r = commit_reported(c);
+    bw_error why = r->error;
+    why.code = r->status;
+    if (status != BW_OK) {
+        (void)error_set(&why, status, "driving the commit: %s", bw_status_text(status));
+        commit_failed(p, &why);
+    } else {
+        attempt_ended(p, r, w->urgent);
+        if (r->open_unknown)
+            announce_unknown(p, r);
+        if (r->end == COMMIT_DONE)
+            commit_done(p, r, began_ns);
+        else if (r->end != COMMIT_LOST)
+            commit_failed(p, &why);
+    }
+    lock_acquire(&p->lock);
+    if (r->end == COMMIT_LOST)
+        p->locked.stats.conflicts++;
+    p->locked.attempt_open = r->open_unknown;
+    p->locked.overdue = r->open_unknown;
+    gate_open(&p->changed);
+    lock_release(&p->lock);
+    if (r->end == COMMIT_DONE)
+        give_hint(p, r->version);
+}
+
+static void *committer_run(void *context)
+{
+    bw_producer *p = context;
+    while (atomic_load(&p->stopping) == 0) {
+        const uint32_t ticket = gate_ticket(&p->work);
+        work w;
+        int64_t due_ns = TIME_NEVER;
+        lock_acquire(&p->lock);
+        const bool ready = next_work_locked(p, &w, &due_ns);
+        lock_release(&p->lock);
+        if (ready)
+            publish(p, &w);
+        else if (atomic_load(&p->stopping) == 0)
+            gate_wait(&p->work, ticket, due_ns);
+    }
+    return NULL;
+}
+
+bw_status committer_start_locked(bw_producer *p)
+{
+    if (p->locked.started)
+        return BW_OK;
+    const bw_status status = thread_start(&p->locked.thread, "bw-commit", committer_run, p);
+    p->locked.started = status == BW_OK;
+    return status;
+}
+
+/* ---- open ---- */
+
+static bw_status read_state_object(bw_producer *p, const producer_entry *e, bw_error *error)
+{
+    const state_ref *ref = &e->state_ref;
+    object_key key;
+    key_state(&key, e->id, ref->epoch, ref->seq, ref->nonce);
+    store_op op;
+    store_op_init(&op, STORE_GET, key.text);
+    buf_init(&op.out, object_bytes_max(OBJECT_STATE));
+    uint8_t uuid[UUID_BYTES];
+    uint32_t epoch = 0;
+    uint64_t seq = 0;
+    view state = {0};
+    hash128 hash = {0};
+    bw_status status = BW_OK;
+    const store_outcome outcome = store_run(drive_store(p->worker.drive), &op);
+    if (outcome == STORE_NOT_FOUND) {
+        status = error_set(error, BW_CORRUPT, "the resume state of %s is missing", p->id);
+    } else if (outcome != STORE_OK) {
+        status = store_op_status(&op);
+        error_copy(error, &op.error);
+    } else {
+        const view object = view_of(op.out.data, op.out.size);
+        status = hash_bytes(object.data, object.size, &hash);
+        if (status == BW_OK)
+            status = state_decode(object, uuid, &epoch, &seq, &state, error);
+        if (status == BW_OK && (!hash_equal(&hash, &ref->hash) || object.size != ref->bytes))
+            status = error_set(error, BW_CORRUPT, "the resume state of %s is another one", p->id);
+    }
+    if (status == BW_OK) {
+        p->resume_state = mem_dup(state.data, state.size);
+        p->resume_state_bytes = state.size;
+        if (p->resume_state == NULL)
+            status = error_set(error, BW_NOMEM, "out of memory");
+    } else {
+        error_set_key(error, key.text);
+    }
+    store_op_clear(&op);
+    return status;
+}
+
+static bw_status take_over(bw_producer *p, uint64_t *seq, bw_error *error)
+{
+    const manifest *m = chain_held(p->worker.chain);
+    const producer_entry *e = manifest_producer(m, view_text(p->id));
+    if (e == NULL || !token_equal(&e->token, &p->token))
+        return error_set(error, BW_FENCED, "%s was taken over while it was being opened", p->id);
+    p->epoch = e->epoch;
+    p->resume_offset = e->offset;
+    *seq = e->seq;
+    if (e->state_is_object)
+        return read_state_object(p, e, error);
+    p->resume_state = mem_dup(e->state.data, e->state.size);
+    p->resume_state_bytes = e->state.size;
+    return p->resume_state != NULL ? BW_OK : error_set(error, BW_NOMEM, "out of memory");
+}
+
+bw_status committer_open(bw_producer *p, int64_t deadline_ns, uint64_t *seq, bw_error *error)
+{
+    committer *w = &p->worker;
+    BW_TRY(chain_walk(w->chain, w->drive, CHAIN_OPEN, deadline_ns, NULL, error));
+    intent i = {.kind = INTENT_OPEN};
+    i.open.id = view_text(p->id);
+    i.open.token = p->token;
+    i.open.reopen = p->options.reopen;
+    /* A race lost is tried again at once: nobody holds a cadence yet. */
+    for (;;) {
+        commit_start(w->commit, &i, view_text(p->id), now(), deadline_ns);
+        const machine m = {&commit_machine, w->commit};
+        const bw_status status = drive_run(w->drive, m, deadline_ns, NULL);
+        const commit_report *r = commit_reported(w->commit);
+        if (status == BW_TIMEOUT && r->overdue)
+            return error_set(error, BW_UNKNOWN,
+                             "opening %s: the outcome of version %" PRIu64
+                             " is not known; open again",
+                             p->id, r->version);
+        if (status != BW_OK)
+            return error_set(error, status, "opening %s: %s", p->id, bw_status_text(status));
+        if (r->end == COMMIT_DONE)
+            return take_over(p, seq, error);
+        if (r->end != COMMIT_LOST) {
+            error_copy(error, &r->error);
+            if (error != NULL)
+                error->code = r->status;
+            error_prefix(error, "opening %s", p->id);
+            return r->status;
+        }
+        if (deadline_ns != TIME_NEVER && now() >= deadline_ns)
+            return error_set(error, BW_TIMEOUT, "opening %s: other commits were faster", p->id);
+    }
+}

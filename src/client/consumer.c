@@ -1,0 +1,480 @@
+// SPDX-FileCopyrightText: The BatchWeave authors
+// SPDX-License-Identifier: Apache-2.0
+#include "client/consumer.h"
+
+#include "base/alloc.h"
+#include "client/follower.h"
+#include "client/stats.h"
+#include <inttypes.h>
+#include <string.h>
+
+#define TEXT_BYTES_MAX 65536u
+#define CURSOR_BYTES_MAX (128u << 10) /* 1,024 skips of two 19-digit numbers */
+
+static int64_t now(void)
+{
+    return clock_now(clock_system());
+}
+
+/* ---- open ---- */
+
+static void destroy(bw_consumer *c)
+{
+    handout_free(c->locked.handout);
+    manifest_unref(c->locked.manifest);
+    mem_free(c->locked.ring);
+    lock_destroy(&c->lock);
+    mem_free(c);
+}
+
+static bw_status consumer_new(bw_space *space, const consumer_options *options, position p,
+                              bw_consumer **out, bw_error *error)
+{
+    const genesis *g = space->genesis;
+    bw_consumer *c = mem_zalloc(sizeof *c);
+    if (c == NULL || lock_init(&c->lock) != BW_OK) {
+        mem_free(c);
+        return error_set(error, BW_NOMEM, "out of memory");
+    }
+    c->space = space;
+    c->position = p;
+    c->prefetch = options->prefetch;
+    c->verify = options->verify;
+    gate_init(&c->changed);
+    atomic_init(&c->interrupted, 0);
+    atomic_init(&c->wanted, 0u);
+    c->locked.ring = mem_array(c->prefetch, sizeof *c->locked.ring);
+    bw_status status = BW_OK;
+    if (c->locked.ring == NULL)
+        status = error_set(error, BW_NOMEM, "no memory for a window of %u steps", c->prefetch);
+    if (status == BW_OK)
+        status =
+            handout_new(g, p, options->dp != 0 ? options->dp : g->dp, &c->locked.handout, error);
+    if (status != BW_OK) {
+        destroy(c);
+        return status;
+    }
+    *out = c;
+    return BW_OK;
+}
+
+/* The cursor's nonce against the step that it was read from, where that is still described. */
+static bw_status check_history(bw_consumer *c, const manifest *m, bw_error *error)
+{
+    uint64_t step = 0;
+    if (!handout_nonce_step(c->locked.handout, m, &step))
+        return BW_OK;
+    store *own = NULL;
+    BW_TRY(space_store(c->space, &own, error));
+    step_entry entry;
+    bw_status status =
+        segments_get(&c->space->segments, own, c->space->genesis, m, step, &entry, error);
+    store_close(own);
+    if (status == BW_OK)
+        return handout_check_nonce(c->locked.handout, step, entry.descriptor.record.nonce, error);
+    /* Swept between the two reads: then it is not described any more, and nothing is to be checked.
+     */
+    return status == BW_NOT_FOUND || status == BW_TRIMMED ? BW_OK : status;
+}
+
+static bw_status find_start(bw_consumer *c, const consumer_options *options, const cursor *from,
+                            bool alone, int64_t deadline_ns, bw_error *error)
+{
+    if (from == NULL && options->start == START_LATEST && !alone)
+        return error_set(error, BW_INVALID,
+                         "start=latest would be found out by each rank for itself, and they would "
+                         "disagree; give a step or a cursor");
+    follower *f = c->space->follower;
+    manifest *m = NULL;
+    BW_TRY(follower_answer(f, follower_ask(f), deadline_ns, &m, error));
+    bw_status status;
+    if (from != NULL) {
+        status = handout_resume(c->locked.handout, m, from, error);
+        if (status == BW_OK)
+            status = check_history(c, m, error);
+    } else {
+        status = handout_start(c->locked.handout, m, options->start, options->start_step, error);
+    }
+    c->locked.plan_step = handout_step(c->locked.handout);
+    manifest_unref(m);
+    return status;
+}
+
+bw_status consumer_open(bw_space *space, const consumer_options *options, const cursor *from,
+                        int64_t timeout_ns, bw_consumer **out, bw_error *error)
+{
+    const int64_t deadline_ns = clock_deadline(clock_system(), timeout_ns);
+    position p;
+    bool alone = false;
+    bw_consumer *c = NULL;
+    BW_TRY(position_resolve(options, space->genesis, &p, &alone, error));
+    BW_TRY(follower_start(space, error));
+    if (executor_start(space->runtime->executor) != BW_OK)
+        return error_set(error, BW_NOMEM, "no memory for the executor's threads");
+    BW_TRY(consumer_new(space, options, p, &c, error));
+    const bw_status status = find_start(c, options, from, alone, deadline_ns, error);
+    if (status != BW_OK) {
+        destroy(c);
+        return status;
+    }
+    follower_join(space->follower, c);
+    atomic_fetch_add(&space->users, 1u);
+    *out = c;
+    return BW_OK;
+}
+
+/* ---- told by the follower ---- */
+
+void consumer_offer(bw_consumer *c, const consumer_news *news)
+{
+    lock_acquire(&c->lock);
+    if (news->newest != c->locked.manifest) {
+        manifest_unref(c->locked.manifest);
+        c->locked.manifest = manifest_ref(news->newest);
+    }
+    c->locked.answered = news->answered;
+    error_copy(&c->locked.failure, news->failure);
+    prefetch_pump_locked(c);
+    gate_open(&c->changed);
+    lock_release(&c->lock);
+}
+
+bool consumer_needs(bw_consumer *c, segment_ref *needed)
+{
+    bool needs = false;
+    lock_acquire(&c->lock);
+    for (uint32_t i = 0; i < c->locked.count && !needs; i++) {
+        const fetch *f = &c->locked.ring[(c->locked.first + i) % c->prefetch];
+        needs = f->state == FETCH_SEGMENT;
+        if (needs)
+            *needed = f->needed;
+    }
+    lock_release(&c->lock);
+    return needs;
+}
+
+/* The same verdicts as for a slice: the manifest that came with it is proved newest after the miss.
+ */
+static void segment_missed_locked(bw_consumer *c, fetch *f, bw_status status, const bw_error *error)
+{
+    const bool damaged = status == BW_NOT_FOUND || status == BW_CORRUPT;
+    f->state = FETCH_PLANNED;
+    if (damaged && c->locked.failure.code == BW_OK && ++f->misses < 2)
+        return;
+    error_copy(&f->error, error);
+    error_prefix(&f->error, "step %" PRIu64, f->step);
+    error_set_step(&f->error, f->step);
+    f->error.code = damaged ? BW_CORRUPT : status;
+    if (damaged && c->locked.failure.code != BW_OK)
+        error_copy(&f->error, &c->locked.failure);
+    f->state = FETCH_FAILED;
+}
+
+void consumer_loaded(bw_consumer *c, const segment_ref *ref, bw_status status,
+                     const bw_error *error)
+{
+    lock_acquire(&c->lock);
+    for (uint32_t i = 0; i < c->locked.count; i++) {
+        fetch *f = &c->locked.ring[(c->locked.first + i) % c->prefetch];
+        if (f->state != FETCH_SEGMENT || !hash_equal(&f->needed.hash, &ref->hash))
+            continue;
+        if (status == BW_OK)
+            f->state = FETCH_PLANNED;
+        else
+            segment_missed_locked(c, f, status, error);
+    }
+    prefetch_pump_locked(c);
+    gate_open(&c->changed);
+    lock_release(&c->lock);
+}
+
+/* ---- next ---- */
+
+static bw_item *take_locked(bw_consumer *c, fetch *f)
+{
+    slice *s = f->slice;
+    bw_item *item = slice_item(s, handout_item(c->locked.handout));
+    c->locked.stats.items++;
+    c->locked.stats.bytes += s->frames[item->index].stored_bytes;
+    handout_advance(c->locked.handout, s->items, s->nonce);
+    if (handout_step(c->locked.handout) != f->step) {
+        c->locked.stats.steps++;
+        prefetch_pop_locked(c, f);
+    }
+    return item;
+}
+
+typedef struct producers_seen {
+    uint32_t known, alive, finished;
+} producers_seen;
+
+static producers_seen count_producers(const manifest *m)
+{
+    producers_seen seen = {.known = m->producer_count};
+    for (uint32_t i = 0; i < m->producer_count; i++) {
+        seen.alive += !m->producers[i].finished && !m->producers[i].forgotten;
+        seen.finished += m->producers[i].finished;
+    }
+    return seen;
+}
+
+static int64_t commit_age_ms(const manifest *m)
+{
+    return clock_wall_ms(clock_system()) - (int64_t)m->clock_ms;
+}
+
+/* The time is over: with the facts that tell a slow producer from a dead one, and both from a slow
+ * store. */
+static bw_status starved_locked(const bw_consumer *c, const fetch *f, bw_error *error)
+{
+    const manifest *m = c->locked.manifest;
+    const uint64_t step = handout_step(c->locked.handout);
+    if (c->locked.failure.code != BW_OK) {
+        error_copy(error, &c->locked.failure);
+        return c->locked.failure.code;
+    }
+    if (f != NULL && f->error.code != BW_OK) {
+        error_copy(error, &f->error);
+        return f->error.code;
+    }
+    const producers_seen seen = count_producers(m);
+    if (f != NULL)
+        (void)error_set(error, BW_STARVED,
+                        "step %" PRIu64 " is committed and still being read; the newest step is "
+                        "%" PRIu64,
+                        step, m->next - 1);
+    else
+        (void)error_set(error, BW_STARVED,
+                        "step %" PRIu64 " is not committed yet: version %" PRIu64 " has %" PRIu64
+                        " steps; %u of %u producers have not finished; the last commit is "
+                        "%" PRId64 " ms old by its committer's clock",
+                        step, m->version, m->next, seen.alive, seen.known, commit_age_ms(m));
+    error_set_step(error, step);
+    return BW_STARVED;
+}
+
+/* What ends the wait although there is no item; BW_OK: wait on. */
+static bw_status verdict_locked(bw_consumer *c, fetch *f, bw_error *error)
+{
+    const manifest *m = c->locked.manifest;
+    const handout *h = c->locked.handout;
+    if (f != NULL && f->state == FETCH_FAILED) {
+        const bw_status status = f->error.code;
+        error_copy(error, &f->error);
+        prefetch_retry_locked(c, f); /* a later call tries again */
+        return status;
+    }
+    if (f == NULL && handout_at_end(h, m)) {
+        (void)error_set(error, BW_END, "the namespace is sealed and ends at step %" PRIu64,
+                        m->next);
+        error_set_step(error, m->next);
+        return BW_END;
+    }
+    if (f == NULL && handout_step(h) < m->trim) {
+        (void)error_set(error, BW_TRIMMED,
+                        "step %" PRIu64 " is not retained: the trim step is %" PRIu64,
+                        handout_step(h), m->trim);
+        error_set_step(error, handout_step(h));
+        return BW_TRIMMED;
+    }
+    const bw_class class = bw_status_class(c->locked.failure.code);
+    if (class == BW_CLASS_DATA || class == BW_CLASS_STATE || class == BW_CLASS_FATAL) {
+        error_copy(error, &c->locked.failure);
+        return c->locked.failure.code;
+    }
+    if (atomic_load(&c->interrupted) != 0)
+        return error_set(error, BW_INTERRUPTED, "the wait for an item was interrupted");
+    return BW_OK;
+}
+
+bw_status consumer_next(bw_consumer *c, int64_t timeout_ns, bw_item **item, bw_error *error)
+{
+    int64_t began_ns = 0, deadline_ns = 0;
+    bw_status status = BW_OK;
+    lock_acquire(&c->lock);
+    for (;;) {
+        const uint32_t ticket = gate_ticket(&c->changed);
+        fetch *f = consumer_front(c);
+        if (f != NULL && f->state == FETCH_READY) {
+            *item = take_locked(c, f);
+            break;
+        }
+        status = verdict_locked(c, f, error);
+        if (status != BW_OK)
+            break;
+        /* Only a call that must wait reads the clock. */
+        if (began_ns == 0) {
+            began_ns = now();
+            deadline_ns = clock_deadline(clock_system(), timeout_ns);
+            prefetch_pump_locked(c);
+            c->locked.stats.waits++;
+            continue;
+        }
+        if (now() >= deadline_ns) {
+            status = starved_locked(c, f, error);
+            break;
+        }
+        lock_release(&c->lock);
+        gate_wait(&c->changed, ticket, deadline_ns);
+        lock_acquire(&c->lock);
+    }
+    if (began_ns != 0)
+        hist_add(&c->locked.stats.wait_ns, now() - began_ns);
+    lock_release(&c->lock);
+    return status;
+}
+
+void consumer_interrupt(bw_consumer *c, bool on)
+{
+    atomic_store(&c->interrupted, on ? 1 : 0);
+    gate_open(&c->changed);
+}
+
+/* ---- cursor ---- */
+
+bw_status cursor_wrap(const cursor *from, bw_cursor **out, bw_error *error)
+{
+    bw_cursor *c = mem_zalloc(sizeof *c);
+    if (c == NULL)
+        return error_set(error, BW_NOMEM, "out of memory");
+    buf_init(&c->json, CURSOR_BYTES_MAX);
+    bw_status status = cursor_copy(&c->cursor, from);
+    if (status == BW_OK)
+        status = cursor_encode(&c->cursor, &c->json);
+    if (status == BW_OK && buf_text(&c->json)[0] == '\0')
+        status = BW_NOMEM;
+    if (status != BW_OK) {
+        cursor_unwrap(c);
+        return error_set(error, status, "the cursor: %s", bw_status_text(status));
+    }
+    *out = c;
+    return BW_OK;
+}
+
+void cursor_unwrap(bw_cursor *c)
+{
+    if (c == NULL)
+        return;
+    cursor_free(&c->cursor);
+    buf_free(&c->json);
+    mem_free(c);
+}
+
+bw_status consumer_cursor(bw_consumer *c, bw_cursor **out, bw_error *error)
+{
+    cursor plain;
+    lock_acquire(&c->lock);
+    bw_status status = handout_cursor(c->locked.handout, c->locked.manifest, &plain);
+    lock_release(&c->lock);
+    if (status != BW_OK)
+        return error_set(error, status, "the cursor: %s", bw_status_text(status));
+    status = cursor_wrap(&plain, out, error);
+    cursor_free(&plain);
+    return status;
+}
+
+/* ---- reports ---- */
+
+static const char *reason_locked(bw_consumer *c)
+{
+    const fetch *f = consumer_front(c);
+    if (f != NULL && f->state == FETCH_READY)
+        return "ready";
+    if (f != NULL && f->state == FETCH_FAILED)
+        return "failed";
+    if (f != NULL)
+        return f->state == FETCH_SEGMENT ? "reading segment" : "reading";
+    if (c->locked.failure.code != BW_OK)
+        return "store";
+    if (handout_at_end(c->locked.handout, c->locked.manifest))
+        return "end";
+    return handout_step(c->locked.handout) < c->locked.manifest->trim ? "trimmed" : "no batch";
+}
+
+bw_status consumer_wait_reason(bw_consumer *c, char *json, size_t cap, size_t *length,
+                               bw_error *error)
+{
+    buf out;
+    buf_init(&out, TEXT_BYTES_MAX);
+    lock_acquire(&c->lock);
+    const manifest *m = c->locked.manifest;
+    const fetch *f = consumer_front(c);
+    const producers_seen seen = count_producers(m);
+    json_put_object(&out, NULL);
+    json_put_text(&out, "reason", reason_locked(c));
+    json_put_u64(&out, "step", handout_step(c->locked.handout));
+    json_put_u64(&out, "item", handout_item(c->locked.handout));
+    json_put_u64(&out, "next_step", m->next);
+    json_put_u64(&out, "trim_step", m->trim);
+    json_put_u64(&out, "version", m->version);
+    json_put_bool(&out, "sealed", m->sealed);
+    json_put_u64(&out, "producers", seen.known);
+    json_put_u64(&out, "producers_alive", seen.alive);
+    json_put_u64(&out, "producers_finished", seen.finished);
+    json_put_i64(&out, "last_commit_age_ms", commit_age_ms(m));
+    const bw_error *why = c->locked.failure.code != BW_OK ? &c->locked.failure
+                          : f != NULL                     ? &f->error
+                                                          : NULL;
+    if (why != NULL && why->code != BW_OK) {
+        json_put_text(&out, "error", bw_status_name(why->code));
+        json_put_text(&out, "message", why->message);
+    }
+    json_put_object_end(&out);
+    lock_release(&c->lock);
+    const bw_status status = json_hand_out(&out, json, cap, length, error);
+    buf_free(&out);
+    return status;
+}
+
+bw_status consumer_stats_json(bw_consumer *c, char *json, size_t cap, size_t *length,
+                              bw_error *error)
+{
+    buf out;
+    buf_init(&out, TEXT_BYTES_MAX);
+    follower_counts follow;
+    follower_counted(c->space->follower, &follow);
+    lock_acquire(&c->lock);
+    const consumer_stats *s = &c->locked.stats;
+    uint32_t ready = 0;
+    for (uint32_t i = 0; i < c->locked.count; i++)
+        ready += c->locked.ring[(c->locked.first + i) % c->prefetch].state == FETCH_READY;
+    json_put_object(&out, NULL);
+    json_put_u64(&out, "d", c->position.d);
+    json_put_u64(&out, "c", c->position.c);
+    json_put_u64(&out, "step", handout_step(c->locked.handout));
+    json_put_u64(&out, "next_step", c->locked.manifest->next);
+    json_put_u64(&out, "items", s->items);
+    json_put_u64(&out, "steps", s->steps);
+    json_put_u64(&out, "bytes", s->bytes);
+    json_put_u64(&out, "waits", s->waits);
+    json_put_u64(&out, "reads", s->reads);
+    json_put_u64(&out, "refetches", s->refetches);
+    json_put_u64(&out, "window", c->locked.count);
+    json_put_u64(&out, "ready", ready);
+    json_put_hist(&out, "wait", &s->wait_ns);
+    json_put_hist(&out, "fetch", &s->fetch_ns);
+    lock_release(&c->lock);
+    json_put_u64(&out, "memory_used", budget_used(c->space->runtime->budget));
+    json_put_u64(&out, "polls", follow.chain.polls);
+    json_put_u64(&out, "versions_read", follow.chain.versions_read);
+    json_put_i64(&out, "poll_interval_us", follow.interval_ns / 1000);
+    json_put_meter(&out, "store", &c->space->meter);
+    json_put_object_end(&out);
+    const bw_status status = json_hand_out(&out, json, cap, length, error);
+    buf_free(&out);
+    return status;
+}
+
+void consumer_close(bw_consumer *c)
+{
+    if (c == NULL)
+        return;
+    if (!runtime_is_ours(c->space->runtime)) {
+        mem_free(c); /* all else may be in the middle of a change by the parent's threads */
+        return;
+    }
+    follower_leave(c->space->follower, c);
+    prefetch_close(c);
+    atomic_fetch_sub(&c->space->users, 1u);
+    destroy(c);
+}

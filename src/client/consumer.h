@@ -1,0 +1,136 @@
+// SPDX-FileCopyrightText: The BatchWeave authors
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * consumer: one rank. A window of steps is fetched ahead by jobs of the executor; the caller's
+ * thread takes verified items from its front.
+ *
+ * Who may do what: the follower, a finished job and `next` each hold the consumer's lock and
+ * *pump*: whatever can be begun is begun. Nothing waits under the lock.
+ */
+#ifndef CLIENT_CONSUMER_H
+#define CLIENT_CONSUMER_H
+
+#include "base/hist.h"
+#include "client/slice.h"
+#include "client/space.h"
+#include "protocol/handout.h"
+#include <batchweave/consumer.h>
+
+#define PREFETCH_MAX 4096u
+
+typedef struct consumer_options {
+    bool has_position; /* d and c are given */
+    bool has_rank;     /* rank and world are given */
+    uint32_t d, c;
+    uint32_t rank, world;
+    uint32_t dp, cp, tp, pp; /* of the job; dp, cp 0: the namespace's */
+    start_kind start;
+    uint64_t start_step;
+    uint32_t prefetch; /* steps */
+    bool verify;
+} consumer_options;
+
+struct bw_cursor {
+    cursor cursor;
+    buf json;
+};
+
+typedef enum fetch_state {
+    FETCH_PLANNED, /* waits for its descriptor or for room in the byte budget */
+    FETCH_SEGMENT, /* waits for the follower to read `needed` */
+    FETCH_READING, /* a job has it */
+    FETCH_SUSPECT, /* missing or damaged: waits for a proved newest manifest to judge by */
+    FETCH_READY,
+    FETCH_FAILED
+} fetch_state;
+
+/** One step of the window. */
+typedef struct fetch {
+    job job;
+    bw_consumer *consumer;
+    fetch_state state;
+    uint64_t step;
+    step_entry entry;
+    slice_request request;
+    slice *slice; /* ready */
+    segment_ref needed;
+    uint64_t ticket; /* suspect */
+    uint32_t misses;
+    int64_t first_try_ns;
+    bw_error error; /* failed: why; reading: the last attempt's */
+} fetch;
+
+typedef struct consumer_stats {
+    uint64_t items, steps, bytes, reads, refetches, waits;
+    hist wait_ns, fetch_ns;
+} consumer_stats;
+
+struct bw_consumer {
+    bw_space *space;
+    bw_consumer *next; /* the follower's list */
+    position position;
+    uint32_t prefetch;
+    bool verify;
+    gate changed;
+    atomic_int interrupted;
+    atomic_uint_least64_t wanted; /* the follower finds steps below it */
+    lock lock;
+    struct {
+        handout *handout;
+        manifest *manifest; /* the newest that was told; proved */
+        uint64_t answered;  /* ticket that it answers */
+        bw_error failure;   /* of the follower; code BW_OK: none */
+        fetch *ring;
+        uint32_t first, count;
+        uint64_t plan_step; /* next step to plan */
+        uint32_t jobs;
+        bool closing;
+        consumer_stats stats;
+    } locked;
+};
+
+bw_status consumer_open(bw_space *space, const consumer_options *options, const cursor *from,
+                        int64_t timeout_ns, bw_consumer **out, bw_error *error);
+bw_status consumer_next(bw_consumer *c, int64_t timeout_ns, bw_item **item, bw_error *error);
+bw_status consumer_cursor(bw_consumer *c, bw_cursor **out, bw_error *error);
+bw_status cursor_wrap(const cursor *from, bw_cursor **out, bw_error *error);
+void cursor_unwrap(bw_cursor *c);
+bw_status consumer_wait_reason(bw_consumer *c, char *json, size_t cap, size_t *length,
+                               bw_error *error);
+bw_status consumer_stats_json(bw_consumer *c, char *json, size_t cap, size_t *length,
+                              bw_error *error);
+void consumer_interrupt(bw_consumer *c, bool on);
+void consumer_close(bw_consumer *c);
+
+/** Where this process stands in the mesh: from the options, else torchrun's environment, else the
+ * only position there is. */
+bw_status position_resolve(const consumer_options *options, const genesis *g, position *out,
+                           bool *alone, bw_error *error);
+
+/* ---- for the follower ---- */
+
+typedef struct consumer_news {
+    manifest *newest;
+    uint64_t answered;
+    const bw_error *failure;
+} consumer_news;
+void consumer_offer(bw_consumer *c, const consumer_news *news);
+/** A segment that it waits for. */
+bool consumer_needs(bw_consumer *c, segment_ref *needed);
+void consumer_loaded(bw_consumer *c, const segment_ref *ref, bw_status status,
+                     const bw_error *error);
+
+/* ---- prefetch.c; under the consumer's lock ---- */
+
+static inline fetch *consumer_front(bw_consumer *c)
+{
+    return c->locked.count > 0 ? &c->locked.ring[c->locked.first] : NULL;
+}
+void prefetch_pump_locked(bw_consumer *c);
+/** The front step `f` was handed out. */
+void prefetch_pop_locked(bw_consumer *c, fetch *f);
+void prefetch_retry_locked(bw_consumer *c, fetch *f);
+/** Drops everything; returns when no job is left. Takes the lock itself. */
+void prefetch_close(bw_consumer *c);
+
+#endif

@@ -1,0 +1,37 @@
+// SPDX-FileCopyrightText: The BatchWeave authors
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * drive: runs protocol machines on a real store, in the caller's thread.
+ *
+ * A drive owns one store handle. The operations in flight survive a run that ends early (deadline,
+ * stop), so that the same machine can be driven on later. Free the drive before the machines that
+ * ran on it.
+ */
+#ifndef CLIENT_DRIVE_H
+#define CLIENT_DRIVE_H
+
+#include "client/gate.h"
+#include "protocol/machine.h"
+
+typedef struct drive drive;
+
+/** What ends a run early: set `on`, then open the gate. */
+typedef struct drive_stop {
+    gate *gate;
+    const atomic_int *on;
+} drive_stop;
+
+/** Takes over `s`, also on failure. */
+bw_status drive_new(store *s, drive **out);
+/** Closes the store; NULL is fine. */
+void drive_free(drive *d);
+/** For plain operations between runs. */
+store *drive_store(drive *d);
+
+/**
+ * Until the machine stops running: BW_OK. BW_TIMEOUT at `deadline_ns`, BW_INTERRUPTED when `stop`
+ * (NULL: never) says so: the machine still runs and may be driven on. BW_NOMEM.
+ */
+bw_status drive_run(drive *d, machine m, int64_t deadline_ns, const drive_stop *stop);
+
+#endif

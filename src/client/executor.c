@@ -1,0 +1,201 @@
+// SPDX-FileCopyrightText: The BatchWeave authors
+// SPDX-License-Identifier: Apache-2.0
+#include "client/executor.h"
+
+#include "base/alloc.h"
+#include <assert.h>
+
+typedef struct worker {
+    executor *owner;
+    uint32_t index;
+    pthread_t thread;
+} worker;
+
+typedef struct job_list {
+    job *first;
+    job **last;
+} job_list;
+
+struct executor {
+    uint32_t threads;
+    lock lock;
+    condition work;
+    struct {
+        uint32_t started;
+        uint32_t idle;
+        bool stopping;
+        job_list ready;   /* first in, first out */
+        job_list delayed; /* by hand-in; few: retries only */
+    } locked;
+    worker workers[EXECUTOR_THREADS_MAX];
+};
+
+static void list_init(job_list *list)
+{
+    list->first = NULL;
+    list->last = &list->first;
+}
+
+static void list_append(job_list *list, job *j)
+{
+    j->next = NULL;
+    *list->last = j;
+    list->last = &j->next;
+}
+
+static void list_unlink(job_list *list, job **at)
+{
+    job *j = *at;
+    *at = j->next;
+    if (list->last == &j->next)
+        list->last = at;
+    j->next = NULL;
+}
+
+static bool list_remove(job_list *list, const job *j)
+{
+    for (job **at = &list->first; *at != NULL; at = &(*at)->next)
+        if (*at == j) {
+            list_unlink(list, at);
+            return true;
+        }
+    return false;
+}
+
+/* Moves what has become due to the ready list; returns when the next delayed job is due. */
+static int64_t promote_locked(executor *e, int64_t now_ns)
+{
+    int64_t due_ns = TIME_NEVER;
+    for (job **at = &e->locked.delayed.first; *at != NULL;) {
+        job *j = *at;
+        if (j->due_ns <= now_ns) {
+            list_unlink(&e->locked.delayed, at);
+            list_append(&e->locked.ready, j);
+        } else {
+            due_ns = j->due_ns < due_ns ? j->due_ns : due_ns;
+            at = &j->next;
+        }
+    }
+    return due_ns;
+}
+
+static job *take_locked(executor *e)
+{
+    while (!e->locked.stopping) {
+        int64_t due_ns = TIME_NEVER;
+        if (e->locked.delayed.first != NULL)
+            due_ns = promote_locked(e, clock_now(clock_system()));
+        job *j = e->locked.ready.first;
+        if (j != NULL) {
+            list_unlink(&e->locked.ready, &e->locked.ready.first);
+            return j;
+        }
+        e->locked.idle++;
+        (void)condition_wait_until(&e->work, &e->lock, due_ns);
+        e->locked.idle--;
+    }
+    return NULL;
+}
+
+static void *worker_run(void *context)
+{
+    worker *w = context;
+    executor *e = w->owner;
+    lock_acquire(&e->lock);
+    for (job *j = take_locked(e); j != NULL; j = take_locked(e)) {
+        lock_release(&e->lock);
+        j->run(j, w->index);
+        lock_acquire(&e->lock);
+    }
+    lock_release(&e->lock);
+    return NULL;
+}
+
+bw_status executor_new(uint32_t threads, executor **out)
+{
+    assert(threads >= 1 && threads <= EXECUTOR_THREADS_MAX);
+    executor *e = mem_zalloc(sizeof *e);
+    if (e == NULL)
+        return BW_NOMEM;
+    e->threads = threads;
+    list_init(&e->locked.ready);
+    list_init(&e->locked.delayed);
+    if (lock_init(&e->lock) != BW_OK) {
+        mem_free(e);
+        return BW_NOMEM;
+    }
+    if (condition_init(&e->work) != BW_OK) {
+        lock_destroy(&e->lock);
+        mem_free(e);
+        return BW_NOMEM;
+    }
+    *out = e;
+    return BW_OK;
+}
+
+void executor_free(executor *e)
+{
+    if (e == NULL)
+        return;
+    lock_acquire(&e->lock);
+    assert(e->locked.ready.first == NULL && e->locked.delayed.first == NULL);
+    e->locked.stopping = true;
+    const uint32_t started = e->locked.started;
+    condition_broadcast(&e->work);
+    lock_release(&e->lock);
+    for (uint32_t i = 0; i < started; i++)
+        (void)pthread_join(e->workers[i].thread, NULL);
+    condition_destroy(&e->work);
+    lock_destroy(&e->lock);
+    mem_free(e);
+}
+
+uint32_t executor_threads(const executor *e)
+{
+    return e->threads;
+}
+
+bw_status executor_start(executor *e)
+{
+    lock_acquire(&e->lock);
+    while (e->locked.started < e->threads) {
+        worker *w = &e->workers[e->locked.started];
+        w->owner = e;
+        w->index = e->locked.started;
+        if (thread_start(&w->thread, "bw-work", worker_run, w) != BW_OK)
+            break; /* fewer threads are slower, not wrong */
+        e->locked.started++;
+    }
+    const bool running = e->locked.started > 0;
+    lock_release(&e->lock);
+    return running ? BW_OK : BW_NOMEM;
+}
+
+void executor_submit(executor *e, job *j)
+{
+    lock_acquire(&e->lock);
+    assert(e->locked.started > 0);
+    list_append(&e->locked.ready, j);
+    if (e->locked.idle > 0)
+        condition_signal(&e->work);
+    lock_release(&e->lock);
+}
+
+void executor_submit_at(executor *e, job *j, int64_t due_ns)
+{
+    lock_acquire(&e->lock);
+    assert(e->locked.started > 0);
+    j->due_ns = due_ns;
+    list_append(&e->locked.delayed, j);
+    if (e->locked.idle > 0)
+        condition_signal(&e->work);
+    lock_release(&e->lock);
+}
+
+bool executor_cancel(executor *e, job *j)
+{
+    lock_acquire(&e->lock);
+    const bool removed = list_remove(&e->locked.ready, j) || list_remove(&e->locked.delayed, j);
+    lock_release(&e->lock);
+    return removed;
+}

@@ -1,0 +1,43 @@
+// SPDX-FileCopyrightText: The BatchWeave authors
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * executor: the runtime's pool of threads for bulk work (uploads, slice reads, segment reads).
+ *
+ * Jobs are intrusive and belong to their submitter, who bounds how many there can be (prefetch
+ * depth, staged batches); a submit therefore neither allocates nor fails nor waits. Threads block
+ * all signals.
+ */
+#ifndef CLIENT_EXECUTOR_H
+#define CLIENT_EXECUTOR_H
+
+#include "base/clock.h"
+#include "base/thread.h"
+
+#define EXECUTOR_THREADS_MAX 64u
+
+typedef struct executor executor;
+
+typedef struct job {
+    /** `worker`: index of the thread that runs it, below executor_threads. The job is its owner's
+     * again as soon as this is called. */
+    void (*run)(struct job *j, uint32_t worker);
+    struct job *next; /* the executor's */
+    int64_t due_ns;
+} job;
+
+bw_status executor_new(uint32_t threads, executor **out);
+/** No job may be queued. NULL is fine. */
+void executor_free(executor *e);
+uint32_t executor_threads(const executor *e);
+/** Starts the threads unless they run. BW_NOMEM when not even one can be started. Before the first
+ * submit. */
+bw_status executor_start(executor *e);
+
+void executor_submit(executor *e, job *j);
+/** Not before `due_ns` (monotonic). */
+void executor_submit_at(executor *e, job *j, int64_t due_ns);
+/** Takes a job out of the queue: true when it will not run; false when it runs, has run, or was
+ * never submitted. */
+bool executor_cancel(executor *e, job *j);
+
+#endif

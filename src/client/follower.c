@@ -1,0 +1,340 @@
+// SPDX-FileCopyrightText: The BatchWeave authors
+// SPDX-License-Identifier: Apache-2.0
+#include "client/follower.h"
+
+#include "base/alloc.h"
+#include "client/consumer.h"
+#include <assert.h>
+
+/* On a local store a poll costs microseconds, elsewhere a request. */
+#define INTERVAL_MIN_NS (2 * NS_PER_MS)
+#define INTERVAL_MAX_LOCAL_NS (100 * NS_PER_MS)
+#define INTERVAL_MAX_NS NS_PER_S
+/* A walk that takes longer is given up, reported, and begun again. */
+#define WALK_TIMEOUT_NS (30 * NS_PER_S)
+#define BEHIND_VERSIONS 8u
+#define FAILURE_PAUSE_NS (200 * NS_PER_MS)
+
+struct follower {
+    bw_space *space;
+    drive *drive; /* the thread's, as the five below */
+    chain *chain;
+    rng rng;
+    int64_t gap_ns;      /* learnt: mean time between commits */
+    int64_t last_new_ns; /* when the chain last grew */
+    bool failed;         /* the last walk did */
+    pthread_t thread;
+    gate wake;
+    gate told;
+    atomic_int stopping;
+    atomic_int resting; /* waits without limit: wants are to wake it */
+    atomic_uint_least64_t asked;
+    lock lock;
+    struct {
+        bw_consumer *consumers;
+        manifest *newest;
+        uint64_t answered;
+        bw_error failure; /* of the last walk; code BW_OK: none */
+        follower_counts counts;
+    } locked;
+};
+
+static int64_t now(void)
+{
+    return clock_now(clock_system());
+}
+
+/* ---- called by consumers ---- */
+
+uint64_t follower_ask(follower *f)
+{
+    const uint64_t ticket = atomic_fetch_add(&f->asked, 1u) + 1;
+    gate_open(&f->wake);
+    return ticket;
+}
+
+void follower_nudge(follower *f)
+{
+    if (atomic_load(&f->resting) != 0)
+        gate_open(&f->wake);
+}
+
+void follower_ask_load(follower *f)
+{
+    gate_open(&f->wake);
+}
+
+bw_status follower_answer(follower *f, uint64_t ticket, int64_t deadline_ns, manifest **out,
+                          bw_error *error)
+{
+    for (;;) {
+        const uint32_t seen = gate_ticket(&f->told);
+        lock_acquire(&f->lock);
+        const bool answered = f->locked.answered >= ticket;
+        bw_status status = BW_OK;
+        if (answered) {
+            status = f->locked.failure.code;
+            if (status == BW_OK)
+                *out = manifest_ref(f->locked.newest);
+            else
+                error_copy(error, &f->locked.failure);
+        }
+        lock_release(&f->lock);
+        if (answered)
+            return status;
+        if (now() >= deadline_ns)
+            return error_set(error, BW_TIMEOUT, "the newest manifest was not found out in time");
+        gate_wait(&f->told, seen, deadline_ns);
+    }
+}
+
+static void offer_locked(follower *f, bw_consumer *c)
+{
+    const consumer_news news = {f->locked.newest, f->locked.answered, &f->locked.failure};
+    consumer_offer(c, &news);
+}
+
+void follower_join(follower *f, bw_consumer *c)
+{
+    lock_acquire(&f->lock);
+    c->next = f->locked.consumers;
+    f->locked.consumers = c;
+    offer_locked(f, c);
+    lock_release(&f->lock);
+    gate_open(&f->wake);
+}
+
+void follower_leave(follower *f, bw_consumer *c)
+{
+    lock_acquire(&f->lock);
+    for (bw_consumer **at = &f->locked.consumers; *at != NULL; at = &(*at)->next)
+        if (*at == c) {
+            *at = c->next;
+            break;
+        }
+    lock_release(&f->lock);
+}
+
+void follower_counted(follower *f, follower_counts *out)
+{
+    lock_acquire(&f->lock);
+    *out = f->locked.counts;
+    lock_release(&f->lock);
+}
+
+/* ---- the thread ---- */
+
+static int64_t clamp(int64_t value, int64_t least, int64_t most)
+{
+    return value < least ? least : value > most ? most : value;
+}
+
+/*
+ * A quarter of the time between commits finds a new one within an eighth of that time on average.
+ * When commits stop coming, the interval grows with the silence, so that a commit after a silence
+ * is found within a sixteenth of it.
+ */
+static int64_t poll_interval(follower *f)
+{
+    const bool local = (drive_store(f->drive)->features & STORE_IS_LOCAL) != 0;
+    const int64_t silence_ns = now() - f->last_new_ns;
+    int64_t interval_ns = f->gap_ns / 4;
+    if (silence_ns / 16 > interval_ns)
+        interval_ns = silence_ns / 16;
+    interval_ns =
+        clamp(interval_ns, INTERVAL_MIN_NS, local ? INTERVAL_MAX_LOCAL_NS : INTERVAL_MAX_NS);
+    const int64_t jitter_ns = (int64_t)rng_below(&f->rng, (uint64_t)(interval_ns / 2));
+    return interval_ns * 3 / 4 + jitter_ns;
+}
+
+static void learn(follower *f, uint64_t versions)
+{
+    const int64_t now_ns = now();
+    const int64_t sample_ns = (now_ns - f->last_new_ns) / (int64_t)versions;
+    f->gap_ns += (sample_ns - f->gap_ns) / 4;
+    f->last_new_ns = now_ns;
+}
+
+/* Tells all consumers what the last walk brought; `answered` is the ticket it answers. */
+static void publish(follower *f, bw_status status, const bw_error *error, uint64_t answered)
+{
+    manifest *held = chain_held(f->chain);
+    lock_acquire(&f->lock);
+    f->locked.failure.code = BW_OK;
+    if (status != BW_OK) {
+        f->locked.failure = *error;
+        f->locked.failure.code = status;
+    }
+    if (held != NULL && held != f->locked.newest) {
+        if (held->version > f->locked.newest->version)
+            learn(f, held->version - f->locked.newest->version);
+        manifest_unref(f->locked.newest);
+        f->locked.newest = manifest_ref(held);
+    }
+    if (answered > f->locked.answered)
+        f->locked.answered = answered;
+    f->locked.counts.chain = *chain_counted(f->chain);
+    for (bw_consumer *c = f->locked.consumers; c != NULL; c = c->next)
+        offer_locked(f, c);
+    gate_open(&f->told);
+    lock_release(&f->lock);
+}
+
+static void walk(follower *f, chain_goal goal, uint64_t answers)
+{
+    const drive_stop stop = {&f->wake, &f->stopping};
+    bw_error error;
+    error_clear(&error);
+    const bw_status status = chain_walk(
+        f->chain, f->drive, goal, clock_deadline(clock_system(), WALK_TIMEOUT_NS), &stop, &error);
+    if (status == BW_INTERRUPTED)
+        return;
+    f->failed = status != BW_OK;
+    /* A poll that brought nothing leaves consumers alone. */
+    if (answers > 0 || f->failed || f->locked.failure.code != BW_OK ||
+        chain_held(f->chain) != f->locked.newest)
+        publish(f, status, &error, answers);
+}
+
+/* One segment that a consumer needs, read here so that ranks which need the same one read it once.
+ */
+static bool load_segment(follower *f)
+{
+    segment_ref needed;
+    bw_consumer *owner = NULL;
+    lock_acquire(&f->lock);
+    for (bw_consumer *c = f->locked.consumers; c != NULL && owner == NULL; c = c->next)
+        if (consumer_needs(c, &needed))
+            owner = c;
+    lock_release(&f->lock);
+    if (owner == NULL)
+        return false;
+    bw_error error;
+    error_clear(&error);
+    const bw_status status = segments_load(&f->space->segments, drive_store(f->drive),
+                                           f->space->genesis, &needed, &error);
+    /* A segment may be missing because it was swept: then the newest manifest no longer references
+     * it. */
+    if (status != BW_OK)
+        walk(f, CHAIN_NEWEST, atomic_load(&f->asked));
+    lock_acquire(&f->lock);
+    for (bw_consumer *c = f->locked.consumers; c != NULL; c = c->next)
+        consumer_loaded(c, &needed, status, &error);
+    lock_release(&f->lock);
+    return true;
+}
+
+/* Does some consumer want steps beyond the newest manifest? */
+static bool is_wanted(follower *f)
+{
+    bool wanted = false;
+    lock_acquire(&f->lock);
+    const manifest *m = f->locked.newest;
+    if (!m->sealed)
+        for (const bw_consumer *c = f->locked.consumers; c != NULL; c = c->next)
+            wanted |= atomic_load(&c->wanted) > m->next;
+    lock_release(&f->lock);
+    return wanted;
+}
+
+static void rest(follower *f, uint32_t ticket)
+{
+    if (f->failed) {
+        gate_wait(&f->wake, ticket, now() + FAILURE_PAUSE_NS);
+        return;
+    }
+    /* Resting is announced before the wants are read: who raises a want afterwards sees it and
+     * opens the gate. */
+    atomic_store(&f->resting, 1);
+    if (is_wanted(f)) {
+        atomic_store(&f->resting, 0);
+        const int64_t interval_ns = poll_interval(f);
+        lock_acquire(&f->lock);
+        f->locked.counts.interval_ns = interval_ns;
+        lock_release(&f->lock);
+        gate_wait(&f->wake, ticket, now() + interval_ns);
+        return;
+    }
+    if (atomic_load(&f->stopping) == 0)
+        gate_wait(&f->wake, ticket, TIME_NEVER);
+    atomic_store(&f->resting, 0);
+}
+
+static void *follower_run(void *context)
+{
+    follower *f = context;
+    uint64_t answered = 0;
+    bool behind = false; /* the last poll brought so much that there is likely more */
+    while (atomic_load(&f->stopping) == 0) {
+        const uint32_t ticket = gate_ticket(&f->wake);
+        const uint64_t asked = atomic_load(&f->asked);
+        if (asked > answered) {
+            walk(f, CHAIN_NEWEST, asked);
+            answered = asked;
+        } else if (!load_segment(f)) {
+            if (!behind)
+                rest(f, ticket);
+            const uint64_t version = f->locked.newest->version;
+            if (f->failed || is_wanted(f))
+                walk(f, CHAIN_POLL, 0);
+            behind = f->locked.newest->version - version >= BEHIND_VERSIONS;
+        }
+    }
+    return NULL;
+}
+
+static follower *follower_new(bw_space *space)
+{
+    follower *f = mem_zalloc(sizeof *f);
+    if (f == NULL)
+        return NULL;
+    if (lock_init(&f->lock) != BW_OK) {
+        mem_free(f);
+        return NULL;
+    }
+    f->space = space;
+    gate_init(&f->wake);
+    gate_init(&f->told);
+    atomic_init(&f->stopping, 0);
+    atomic_init(&f->resting, 0);
+    atomic_init(&f->asked, 0u);
+    rng_seed(&f->rng, runtime_random(space->runtime));
+    f->last_new_ns = now();
+    f->drive = space->drive;
+    f->chain = space->chain;
+    f->locked.newest = manifest_ref(chain_held(f->chain));
+    return f;
+}
+
+bw_status follower_start(bw_space *space, bw_error *error)
+{
+    bw_status status = BW_OK;
+    lock_acquire(&space->lock);
+    if (space->follower == NULL) {
+        follower *f = follower_new(space);
+        status = f == NULL ? BW_NOMEM : thread_start(&f->thread, "bw-follow", follower_run, f);
+        if (status == BW_OK) {
+            space->follower = f;
+        } else if (f != NULL) {
+            manifest_unref(f->locked.newest);
+            lock_destroy(&f->lock);
+            mem_free(f);
+        }
+    }
+    lock_release(&space->lock);
+    return status == BW_OK ? BW_OK
+                           : error_set(error, status, "no memory for the follower's thread");
+}
+
+void follower_free(follower *f)
+{
+    if (f == NULL)
+        return;
+    assert(f->locked.consumers == NULL);
+    atomic_store(&f->stopping, 1);
+    gate_open(&f->wake);
+    (void)pthread_join(f->thread, NULL);
+    manifest_unref(f->locked.newest);
+    lock_destroy(&f->lock);
+    mem_free(f);
+}

@@ -1,0 +1,68 @@
+// SPDX-FileCopyrightText: The BatchWeave authors
+// SPDX-License-Identifier: Apache-2.0
+#include "client/consumer.h"
+
+#include <stdlib.h>
+
+/* A decimal of the environment: 0 absent, 1 read, -1 no number. */
+static int read_number(const char *name, uint32_t *out)
+{
+    const char *text = getenv(name);
+    if (text == NULL || *text == '\0')
+        return 0;
+    uint64_t value = 0;
+    for (const char *at = text; *at != '\0'; at++) {
+        if (*at < '0' || *at > '9')
+            return -1;
+        value = value * 10 + (uint64_t)(*at - '0');
+        if (value > UINT32_MAX)
+            return -1;
+    }
+    *out = (uint32_t)value;
+    return 1;
+}
+
+static bw_status by_rank(const consumer_options *options, const genesis *g, uint32_t rank,
+                         uint32_t world, position *out, bw_error *error)
+{
+    const mesh m = {
+        .dp = options->dp != 0 ? options->dp : g->dp,
+        .cp = options->cp != 0 ? options->cp : g->cp,
+        .tp = options->tp,
+        .pp = options->pp,
+    };
+    if (m.cp != g->cp)
+        return error_set(error, BW_MESH_MISMATCH, "the job has cp %u, the namespace %u", m.cp,
+                         g->cp);
+    return mesh_position(&m, rank, world, out, error);
+}
+
+bw_status position_resolve(const consumer_options *options, const genesis *g, position *out,
+                           bool *alone, bw_error *error)
+{
+    *alone = genesis_slices(g) == 1;
+    if (options->has_position) {
+        *out = (position){options->d, options->c};
+        return BW_OK;
+    }
+    uint32_t rank = options->rank, world = options->world;
+    if (!options->has_rank) {
+        const int has_rank = read_number("RANK", &rank);
+        const int has_world = read_number("WORLD_SIZE", &world);
+        if (has_rank == 0 && has_world == 0) {
+            *out = (position){0, 0};
+            if (*alone)
+                return BW_OK;
+            return error_set(error, BW_INVALID,
+                             "which of the %u positions is this? Set rank and world, or d and c; "
+                             "torchrun's RANK and WORLD_SIZE are not set either",
+                             genesis_slices(g));
+        }
+        if (has_rank != 1 || has_world != 1)
+            return error_set(error, BW_INVALID,
+                             "of RANK and WORLD_SIZE in the environment, one is missing or no "
+                             "number");
+    }
+    *alone = *alone && world == 1;
+    return by_rank(options, g, rank, world, out, error);
+}

@@ -1,0 +1,269 @@
+// SPDX-FileCopyrightText: The BatchWeave authors
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * The window: a ring of steps in the order of handing out. A missing or damaged object is no
+ * verdict: first the follower is asked for a manifest proved newest after the miss. Below its trim
+ * step: TRIMMED. Else it is read once more, and only a second miss, judged in the same way, is
+ * CORRUPT.
+ */
+#include "client/consumer.h"
+
+#include "base/alloc.h"
+#include "base/faultpoint.h"
+#include "client/follower.h"
+#include <inttypes.h>
+#include <string.h>
+
+#define READ_RETRY_NS (100 * NS_PER_MS)
+#define MISSES_MAX 2u
+
+static fetch *slot_at(bw_consumer *c, uint32_t index)
+{
+    return &c->locked.ring[(c->locked.first + index) % c->prefetch];
+}
+
+static void fail_locked(fetch *f, bw_status code)
+{
+    f->error.code = code;
+    f->state = FETCH_FAILED;
+    gate_open(&f->consumer->changed);
+}
+
+static void fail_trimmed_locked(fetch *f, const manifest *m)
+{
+    (void)error_set(&f->error, BW_TRIMMED,
+                    "step %" PRIu64 " is not retained any more: the trim step is %" PRIu64, f->step,
+                    m->trim);
+    error_set_step(&f->error, f->step);
+    fail_locked(f, BW_TRIMMED);
+}
+
+static void give_back(fetch *f)
+{
+    if (f->request.reserved > 0)
+        budget_give(f->request.budget, f->request.reserved);
+    f->request.reserved = 0;
+}
+
+/* ---- the job ---- */
+
+static bool may_pass(bw_status status)
+{
+    return status == BW_IO || status == BW_NOMEM || status == BW_TIMEOUT || status == BW_NO_SPACE;
+}
+
+static void settle_locked(fetch *f, bw_status status, int64_t began_ns)
+{
+    bw_consumer *c = f->consumer;
+    const int64_t now_ns = clock_now(clock_system());
+    c->locked.stats.reads++;
+    hist_add(&c->locked.stats.fetch_ns, now_ns - began_ns);
+    if (status != BW_OK && may_pass(status) && !c->locked.closing &&
+        now_ns - f->first_try_ns < c->space->options.retry_limit_ns) {
+        executor_submit_at(c->space->runtime->executor, &f->job, now_ns + READ_RETRY_NS);
+        return;
+    }
+    c->locked.jobs--;
+    if (status == BW_OK) {
+        f->state = FETCH_READY;
+    } else {
+        give_back(f);
+        if (status == BW_NOT_FOUND || status == BW_CORRUPT) {
+            f->misses++;
+            f->state = FETCH_SUSPECT;
+            f->ticket = follower_ask(c->space->follower);
+        } else {
+            fail_locked(f, status);
+        }
+    }
+    /* Under the lock: once the last job is counted off and the lock is free, the consumer may be
+     * gone. */
+    if (f == consumer_front(c) || c->locked.closing)
+        gate_open(&c->changed);
+}
+
+static void fetch_run(job *j, uint32_t worker)
+{
+    fetch *f = (fetch *)(void *)j;
+    bw_consumer *c = f->consumer;
+    const int64_t began_ns = clock_now(clock_system());
+    store *s = NULL;
+    slice *made = NULL;
+    bw_error error;
+    error_clear(&error);
+    fault_point("prefetch");
+    bw_status status = space_worker_store(c->space, worker, &s, &error);
+    if (status == BW_OK)
+        status = slice_fetch(&f->request, s, &made, &error);
+    lock_acquire(&c->lock);
+    f->slice = made;
+    if (status != BW_OK)
+        error_copy(&f->error, &error);
+    settle_locked(f, status, began_ns);
+    lock_release(&c->lock);
+}
+
+/* ---- the pump ---- */
+
+static void read_locked(fetch *f)
+{
+    bw_consumer *c = f->consumer;
+    f->state = FETCH_READING;
+    f->job.run = fetch_run;
+    f->first_try_ns = clock_now(clock_system());
+    f->request.genesis = c->space->genesis;
+    f->request.handout = c->locked.handout;
+    f->request.budget = c->space->runtime->budget;
+    f->request.verify = c->verify;
+    f->request.map = f->misses == 0; /* a second look takes the other way */
+    if (f->misses > 0)
+        c->locked.stats.refetches++;
+    c->locked.jobs++;
+    executor_submit(c->space->runtime->executor, &f->job);
+}
+
+/* What the caller waits for right now goes on whatever the budget says; what lies ahead waits for
+ * room. */
+static bool reserve_locked(fetch *f, bool front)
+{
+    const uint64_t bytes = slice_estimate(f->consumer->space->genesis, &f->request.plan);
+    if (!budget_take(f->consumer->space->runtime->budget, bytes, front))
+        return false;
+    f->request.reserved = bytes;
+    return true;
+}
+
+/* False when nothing further can be begun now. */
+static bool plan_locked(fetch *f, bool front)
+{
+    bw_consumer *c = f->consumer;
+    const manifest *m = c->locked.manifest;
+    if (f->step < m->trim) {
+        fail_trimmed_locked(f, m);
+        return true;
+    }
+    switch (segments_find(&c->space->segments, m, f->step, &f->entry, &f->needed)) {
+    case LOOKUP_FOUND:
+        break;
+    case LOOKUP_NEED:
+        f->state = FETCH_SEGMENT;
+        follower_ask_load(c->space->follower);
+        return true;
+    case LOOKUP_TRIMMED:
+        fail_trimmed_locked(f, m);
+        return true;
+    case LOOKUP_BEYOND:
+    case LOOKUP_FAILED:
+        return false;
+    }
+    const bw_status status =
+        handout_plan(c->locked.handout, f->step, &f->entry.descriptor, &f->request.plan, &f->error);
+    if (status != BW_OK) {
+        fail_locked(f, status);
+        return true;
+    }
+    if (!reserve_locked(f, front))
+        return false;
+    read_locked(f);
+    return true;
+}
+
+static void judge_locked(fetch *f)
+{
+    bw_consumer *c = f->consumer;
+    if (f->ticket > c->locked.answered)
+        return;
+    if (c->locked.failure.code != BW_OK) {
+        error_copy(&f->error, &c->locked.failure);
+        fail_locked(f, c->locked.failure.code);
+    } else if (f->step < c->locked.manifest->trim) {
+        fail_trimmed_locked(f, c->locked.manifest);
+    } else if (f->misses >= MISSES_MAX) {
+        fail_locked(f, BW_CORRUPT);
+    } else {
+        f->state = FETCH_PLANNED;
+    }
+}
+
+static void extend_locked(bw_consumer *c)
+{
+    const manifest *m = c->locked.manifest;
+    while (c->locked.count < c->prefetch && c->locked.plan_step < m->next) {
+        fetch *f = slot_at(c, c->locked.count++);
+        f->consumer = c;
+        f->state = FETCH_PLANNED;
+        f->step = c->locked.plan_step;
+        f->slice = NULL;
+        f->misses = 0;
+        f->request.reserved = 0;
+        error_clear(&f->error);
+        c->locked.plan_step = handout_unskipped(c->locked.handout, f->step + 1);
+    }
+}
+
+void prefetch_pump_locked(bw_consumer *c)
+{
+    if (c->locked.closing || c->locked.manifest == NULL)
+        return;
+    extend_locked(c);
+    bool room = true;
+    for (uint32_t i = 0; i < c->locked.count; i++) {
+        fetch *f = slot_at(c, i);
+        if (f->state == FETCH_SUSPECT)
+            judge_locked(f);
+        if (f->state == FETCH_PLANNED && room)
+            room = plan_locked(f, i == 0);
+    }
+    /* Beyond the window, so that news has come by the time it is needed. */
+    const uint64_t wanted = c->locked.plan_step + (c->prefetch - c->locked.count) + 1;
+    atomic_store(&c->wanted, wanted);
+    if (wanted > c->locked.manifest->next)
+        follower_nudge(c->space->follower);
+}
+
+void prefetch_pop_locked(bw_consumer *c, fetch *f)
+{
+    slice_unref(f->slice);
+    f->slice = NULL;
+    c->locked.first = (c->locked.first + 1) % c->prefetch;
+    c->locked.count--;
+    /* Refilling half a window at a time wakes threads once for many steps, and most calls of next
+     * wake nobody. */
+    if (c->locked.count <= c->prefetch / 2)
+        prefetch_pump_locked(c);
+}
+
+void prefetch_retry_locked(bw_consumer *c, fetch *f)
+{
+    f->state = FETCH_PLANNED;
+    f->misses = 0;
+    error_clear(&f->error);
+    prefetch_pump_locked(c);
+}
+
+void prefetch_close(bw_consumer *c)
+{
+    executor *e = c->space->runtime->executor;
+    lock_acquire(&c->lock);
+    c->locked.closing = true;
+    for (uint32_t i = 0; i < c->locked.count; i++) {
+        fetch *f = slot_at(c, i);
+        if (f->state == FETCH_READING && executor_cancel(e, &f->job)) {
+            give_back(f);
+            f->state = FETCH_PLANNED;
+            c->locked.jobs--;
+        }
+    }
+    while (c->locked.jobs > 0) {
+        const uint32_t ticket = gate_ticket(&c->changed);
+        lock_release(&c->lock);
+        gate_wait(&c->changed, ticket, TIME_NEVER);
+        lock_acquire(&c->lock);
+    }
+    for (uint32_t i = 0; i < c->locked.count; i++) {
+        slice_unref(slot_at(c, i)->slice);
+        slot_at(c, i)->slice = NULL;
+    }
+    c->locked.count = 0;
+    lock_release(&c->lock);
+}

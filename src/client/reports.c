@@ -1,0 +1,52 @@
+// SPDX-FileCopyrightText: The BatchWeave authors
+// SPDX-License-Identifier: Apache-2.0
+#include "client/reports.h"
+
+#include <string.h>
+
+/* A manifest at its hard cap, each byte of it spelled out. */
+#define LINE_BYTES_MAX ((size_t)256 << 20)
+
+typedef struct report_kind {
+    const char *name;
+    bw_status (*run)(report *r, bw_error *error);
+} report_kind;
+
+static const report_kind kinds[] = {
+    {"info", report_info},
+    {"steps", report_steps},
+    {"tail", report_tail},
+    {"gc", report_gc},
+};
+
+bw_status report_emit(report *r, bw_error *error)
+{
+    const bw_status status = buf_status(&r->out);
+    if (status != BW_OK)
+        return error_set(error, status, "a line of the report: %s", bw_status_text(status));
+    const int stop = r->line(r->context, buf_text(&r->out));
+    buf_reset(&r->out);
+    return stop == 0 ? BW_OK : error_set(error, BW_INTERRUPTED, "the report was stopped");
+}
+
+bw_status report_run(bw_space *space, const char *what, const report_options *options,
+                     bw_line_fn line, void *context, bw_error *error)
+{
+    report r = {
+        .space = space,
+        .options = options,
+        .line = line,
+        .context = context,
+        .deadline_ns = clock_deadline(clock_system(), options->timeout_ns),
+    };
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        if (strcmp(kinds[i].name, what) != 0)
+            continue;
+        buf_init(&r.out, LINE_BYTES_MAX);
+        const bw_status status = kinds[i].run(&r, error);
+        buf_free(&r.out);
+        return status;
+    }
+    return error_set(error, BW_INVALID,
+                     "there is no report \"%.40s\"; there are info, steps, tail and gc", what);
+}

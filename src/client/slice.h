@@ -1,0 +1,65 @@
+// SPDX-FileCopyrightText: The BatchWeave authors
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * slice: the verified bytes of one slice in memory, and the items that are views into it.
+ *
+ * Counted: the slice and each item handed out hold it, and it outlives consumer, space and runtime.
+ * Its bytes are the mapped file or a buffer of its own.
+ */
+#ifndef CLIENT_SLICE_H
+#define CLIENT_SLICE_H
+
+#include "client/budget.h"
+#include "protocol/handout.h"
+#include "store/store.h"
+#include <batchweave/space.h>
+#include <stdatomic.h>
+
+typedef struct slice slice;
+
+struct bw_item {
+    slice *owner;
+    uint32_t index;
+};
+
+struct slice {
+    atomic_uint references;
+    budget *budget;
+    uint64_t reserved; /* bytes to give back */
+    store_mapping mapping;
+    uint8_t *buffer;
+    const uint8_t *data;
+    uint64_t step, nonce, tag, tokens;
+    uint32_t d, c;
+    uint32_t items;
+    item_kind kind;
+    bw_item *handles;   /* one an item */
+    frame_item *frames; /* one an item */
+};
+
+typedef struct slice_request {
+    const genesis *genesis;
+    const handout *handout; /* only what slice_place needs */
+    fetch_plan plan;        /* its views live as long as the request */
+    budget *budget;
+    uint64_t reserved; /* taken already; corrected when the footer tells the length */
+    bool verify;       /* false: the head is checked, items and padding are not (benchmarks) */
+    bool map;          /* by mapping where the store can */
+} slice_request;
+
+/** What to reserve for it: exact, or the mean of the step's slices while a footer has to tell. */
+uint64_t slice_estimate(const genesis *g, const fetch_plan *plan);
+/**
+ * Reads and checks it, in the caller's thread: one request, two when the footer must tell the
+ * place. On BW_OK the slice has taken over the reservation. BW_NOT_FOUND and BW_CORRUPT (key, step
+ * and slice in the error) are no verdict yet; else what the store says.
+ */
+bw_status slice_fetch(slice_request *r, store *s, slice **out, bw_error *error);
+void slice_unref(slice *s);
+/** Item `index`, holding the slice; release with bw_item_release. */
+bw_item *slice_item(slice *s, uint32_t index);
+void item_release(bw_item *item);
+/** "raw", "samples", "safetensors". */
+const char *kind_name(item_kind kind);
+
+#endif

@@ -1,0 +1,283 @@
+// SPDX-FileCopyrightText: The BatchWeave authors
+// SPDX-License-Identifier: Apache-2.0
+#include "client/space.h"
+
+#include "base/alloc.h"
+#include "client/follower.h"
+#include "protocol/create.h"
+#include <assert.h>
+#include <string.h>
+
+/* Room for the descriptors of some 700,000 steps; one segment at least always fits. */
+#define SEGMENT_CACHE_BYTES (32u << 20)
+#define BACKOFF_MIN_NS (5 * NS_PER_MS)
+#define BACKOFF_MAX_NS (500 * NS_PER_MS)
+#define ATTEMPTS_MAX 1000u /* the time limit ends retries, this only a clock that stands still */
+/* An executor thread is not kept by one failing operation: its job comes back later instead. */
+#define WORKER_RETRY_NS NS_PER_S
+/* Making a namespace is a handful of requests. */
+#define INIT_TIMEOUT_NS (60 * NS_PER_S)
+
+bw_status space_check_process(const bw_space *space, bw_error *error)
+{
+    return runtime_check_process(space->runtime, error);
+}
+
+static bw_status wrap_retry(bw_runtime *runtime, store *s, int64_t limit_ns, store **out,
+                            bw_error *error)
+{
+    const store_retry_options options = {
+        .clock = clock_system(),
+        .seed = runtime_random(runtime),
+        .backoff_min_ns = BACKOFF_MIN_NS,
+        .backoff_max_ns = BACKOFF_MAX_NS,
+        .limit_ns = limit_ns,
+        .attempts_max = ATTEMPTS_MAX,
+    };
+    const bw_status status = store_retry_wrap(s, &options, out, error);
+    if (status != BW_OK)
+        store_close(s);
+    return status;
+}
+
+static bw_status clone_base(bw_space *space, int64_t limit_ns, store **out, bw_error *error)
+{
+    store *plain = NULL;
+    lock_acquire(&space->lock);
+    const bw_status status = store_clone(space->base, &plain, error);
+    lock_release(&space->lock);
+    BW_TRY(status);
+    return wrap_retry(space->runtime, plain, limit_ns, out, error);
+}
+
+bw_status space_store(bw_space *space, store **out, bw_error *error)
+{
+    return clone_base(space, space->options.retry_limit_ns, out, error);
+}
+
+bw_status space_worker_store(bw_space *space, uint32_t worker, store **out, bw_error *error)
+{
+    if (space->workers[worker] == NULL) {
+        const int64_t limit_ns = space->options.retry_limit_ns < WORKER_RETRY_NS
+                                     ? space->options.retry_limit_ns
+                                     : WORKER_RETRY_NS;
+        BW_TRY(clone_base(space, limit_ns, &space->workers[worker], error));
+    }
+    *out = space->workers[worker];
+    return BW_OK;
+}
+
+bw_status chain_walk(chain *c, drive *d, chain_goal goal, int64_t deadline_ns,
+                     const drive_stop *stop, bw_error *error)
+{
+    const machine m = {&chain_machine, c};
+    bw_status status = BW_OK;
+    if (m.type->running(c)) /* an earlier walk that ran out of time */
+        status = drive_run(d, m, deadline_ns, stop);
+    if (status == BW_OK) {
+        chain_start(c, goal, clock_now(clock_system()));
+        status = drive_run(d, m, deadline_ns, stop);
+    }
+    if (status == BW_OK)
+        return chain_result(c, error);
+    return error_set(error, status, "reading the chain of manifests: %s", bw_status_text(status));
+}
+
+/* ---- init ---- */
+
+/* Only left-overs of openers and of the file store itself may be there. */
+static bw_status check_empty(store *s, bw_error *error)
+{
+    store_op op;
+    bw_status status = BW_OK;
+    char after[STORE_KEY_MAX + 1] = "";
+    bool more = true;
+    while (more && status == BW_OK) {
+        store_op_init(&op, STORE_LIST, "");
+        memcpy(op.after, after, sizeof after);
+        if (store_run(s, &op) != STORE_OK) {
+            status = store_op_status(&op);
+            error_copy(error, &op.error);
+            more = false;
+        }
+        for (size_t i = 0; i < op.list.count && status == BW_OK; i++) {
+            const char *key = op.list.entries[i].key;
+            if (strncmp(key, "tmp/", 4) != 0 && strncmp(key, "probe/", 6) != 0) {
+                status = error_set(error, BW_NOT_EMPTY,
+                                   "there is something at this place already: %s", key);
+                error_set_key(error, key);
+            }
+        }
+        if (status == BW_OK && more) {
+            more = op.list.more && op.list.count > 0;
+            if (more)
+                (void)strncpy(after, op.list.entries[op.list.count - 1].key, STORE_KEY_MAX);
+        }
+        store_op_clear(&op);
+    }
+    return status;
+}
+
+static bw_status run_create(bw_runtime *runtime, drive *d, const genesis *g, int64_t deadline_ns,
+                            bw_error *error)
+{
+    token128 nonce;
+    runtime_token(runtime, &nonce);
+    create *c = NULL;
+    const uint64_t now_ms = (uint64_t)clock_wall_ms(clock_system());
+    bw_status status = create_new(g, now_ms, &nonce, &c);
+    if (status != BW_OK)
+        return error_set(error, status, "making the namespace: %s", bw_status_text(status));
+    create_start(c, clock_now(clock_system()), deadline_ns);
+    const machine m = {&create_machine, c};
+    status = drive_run(d, m, deadline_ns, NULL);
+    if (status == BW_OK)
+        status = create_result(c, error);
+    else
+        (void)error_set(error, status, "making the namespace: %s", bw_status_text(status));
+    create_free(c);
+    return status;
+}
+
+bw_status space_init_on(bw_runtime *runtime, store *s, const space_options *options,
+                        const genesis *draft, bw_error *error)
+{
+    store *wrapped = NULL;
+    drive *d = NULL;
+    BW_TRY(wrap_retry(runtime, s, options->retry_limit_ns, &wrapped, error));
+    if (drive_new(wrapped, &d) != BW_OK)
+        return error_set(error, BW_NOMEM, "out of memory");
+    genesis g = *draft;
+    token128 uuid;
+    runtime_token(runtime, &uuid);
+    memcpy(g.uuid, uuid.bytes, UUID_BYTES);
+    g.created_ms = (uint64_t)clock_wall_ms(clock_system());
+    bw_status status = genesis_check(&g, error);
+    if (status == BW_OK)
+        status = check_empty(wrapped, error);
+    if (status == BW_OK)
+        status = store_probe(wrapped, runtime_random(runtime), error);
+    if (status == BW_OK)
+        status = run_create(runtime, d, &g, clock_deadline(clock_system(), INIT_TIMEOUT_NS), error);
+    drive_free(d);
+    return status;
+}
+
+bw_status space_init(bw_runtime *runtime, const char *url, const space_options *options,
+                     const genesis *draft, bw_error *error)
+{
+    store *s = NULL;
+    BW_TRY(genesis_check(draft, error));
+    BW_TRY(store_open_url(url, true, options->durable, &s, error));
+    return space_init_on(runtime, s, options, draft, error);
+}
+
+/* ---- open ---- */
+
+static void space_destroy(bw_space *space)
+{
+    drive_free(space->drive);
+    chain_free(space->chain);
+    for (uint32_t i = 0; i < EXECUTOR_THREADS_MAX; i++)
+        store_close(space->workers[i]);
+    store_close(space->base);
+    if (space->segments.cache != NULL)
+        segments_destroy(&space->segments);
+    lock_destroy(&space->lock);
+    mem_free(space->url);
+    mem_free(space);
+}
+
+static bw_status space_new(bw_runtime *runtime, store *s, const char *url,
+                           const space_options *options, bw_space **out, bw_error *error)
+{
+    bw_space *space = mem_zalloc(sizeof *space);
+    if (space == NULL || lock_init(&space->lock) != BW_OK) {
+        mem_free(space);
+        store_close(s);
+        return error_set(error, BW_NOMEM, "out of memory");
+    }
+    space->runtime = runtime;
+    space->options = *options;
+    atomic_init(&space->users, 0u);
+    space->url = mem_strdup(url);
+    bw_status status = BW_NOMEM;
+    if (space->url != NULL && segments_init(&space->segments, SEGMENT_CACHE_BYTES) == BW_OK)
+        status = store_meter_wrap(s, &space->meter, &space->base, error);
+    if (space->base == NULL)
+        store_close(s);
+    if (status == BW_OK)
+        status = chain_new(runtime_random(runtime), &runtime->log, &space->chain);
+    if (status != BW_OK) {
+        space_destroy(space);
+        return error_set(error, status, "opening %s: %s", url, bw_status_text(status));
+    }
+    *out = space;
+    return BW_OK;
+}
+
+static bw_status read_chain(bw_space *space, int64_t deadline_ns, bw_error *error)
+{
+    bw_status status = chain_walk(space->chain, space->drive, CHAIN_OPEN, deadline_ns, NULL, error);
+    if (status == BW_NOT_READY && space->options.writable) {
+        /* Somebody died between genesis and version 1, or is just about to write it: both may be
+         * done for them. */
+        BW_TRY(run_create(space->runtime, space->drive, NULL, deadline_ns, error));
+        status = chain_walk(space->chain, space->drive, CHAIN_OPEN, deadline_ns, NULL, error);
+    }
+    return status;
+}
+
+bw_status space_open_on(bw_runtime *runtime, store *s, const char *url,
+                        const space_options *options, int64_t timeout_ns, bw_space **out,
+                        bw_error *error)
+{
+    const int64_t deadline_ns = clock_deadline(clock_system(), timeout_ns);
+    bw_space *space = NULL;
+    BW_TRY(space_new(runtime, s, url, options, &space, error));
+    bw_status status = BW_OK;
+    store *own = NULL;
+    if (options->writable)
+        status = store_probe(space->base, runtime_random(runtime), error);
+    if (status == BW_OK)
+        status = space_store(space, &own, error);
+    if (status == BW_OK && drive_new(own, &space->drive) != BW_OK)
+        status = error_set(error, BW_NOMEM, "out of memory");
+    if (status == BW_OK)
+        status = read_chain(space, deadline_ns, error);
+    if (status != BW_OK) {
+        space_destroy(space);
+        return status;
+    }
+    space->genesis = chain_genesis(space->chain);
+    space->genesis_hash = *chain_genesis_hash(space->chain);
+    hex_encode(space->genesis->uuid, UUID_BYTES, space->uuid);
+    atomic_fetch_add(&runtime->spaces, 1u);
+    *out = space;
+    return BW_OK;
+}
+
+bw_status space_open(bw_runtime *runtime, const char *url, const space_options *options,
+                     int64_t timeout_ns, bw_space **out, bw_error *error)
+{
+    store *s = NULL;
+    BW_TRY(store_open_url(url, options->writable, options->durable, &s, error));
+    return space_open_on(runtime, s, url, options, timeout_ns, out, error);
+}
+
+void space_close(bw_space *space)
+{
+    if (space == NULL)
+        return;
+    if (!runtime_is_ours(space->runtime)) {
+        /* The follower's thread and its half-done work are the parent's; only what no thread
+         * changes is freed. */
+        mem_free(space->url);
+        mem_free(space);
+        return;
+    }
+    assert(atomic_load(&space->users) == 0u);
+    follower_free(space->follower);
+    atomic_fetch_sub(&space->runtime->spaces, 1u);
+    space_destroy(space);
+}
