@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The BatchWeave authors
 // SPDX-License-Identifier: Apache-2.0
 /* One line from end to end: producers in threads, all ranks, one order, the end. */
-#include "world.h"
+#include "scene.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -12,14 +12,14 @@
 #define ITEMS 2u
 
 typedef struct producing {
-    world *w;
+    scene *w;
     const char *id;
 } producing;
 
 static void *produce(void *context)
 {
     const producing *p = context;
-    world own = *p->w;
+    scene own = *p->w;
     own.error = bw_error_new();
     bw_config *config = settings("policy", "fixed:3", NULL);
     bw_producer *producer = open_producer(&own, p->id, config);
@@ -52,7 +52,7 @@ static void *produce(void *context)
 }
 
 typedef struct consuming {
-    world *w;
+    scene *w;
     const char *d, *c;
     uint64_t order[BATCHES * 2]; /* producer and start of each step, folded into a number */
 } consuming;
@@ -60,7 +60,7 @@ typedef struct consuming {
 static void *consume(void *context)
 {
     consuming *c = context;
-    world own = *c->w;
+    scene own = *c->w;
     own.error = bw_error_new();
     bw_consumer *consumer = open_consumer(&own, own.space, c->d, c->c);
     for (uint64_t step = 0; step < BATCHES * 2; step++)
@@ -83,9 +83,9 @@ static void *consume(void *context)
 static void test_producers_and_all_ranks(void **state)
 {
     (void)state;
-    world w;
+    scene w;
     bw_config *more = settings("producers", "2", NULL);
-    world_open(&w, "2", "2", more);
+    scene_open(&w, "2", "2", more);
     bw_config_free(more);
     producing producers[2] = {{&w, "p0"}, {&w, "p1"}};
     consuming *ranks = calloc(4, sizeof *ranks);
@@ -105,7 +105,7 @@ static void test_producers_and_all_ranks(void **state)
     for (int i = 1; i < 4; i++)
         assert_memory_equal(ranks[i].order, ranks[0].order, sizeof ranks[0].order);
     free(ranks);
-    world_close(&w);
+    scene_close(&w);
 }
 
 int main(void)

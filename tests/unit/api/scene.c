@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The BatchWeave authors
 // SPDX-License-Identifier: Apache-2.0
-#include "world.h"
+#include "scene.h"
 
 #include <ftw.h>
 #include <inttypes.h>
@@ -29,14 +29,14 @@ bw_config *settings(const char *first, ...)
     return config;
 }
 
-void expect_status(const world *w, bw_status status, bw_status expected)
+void expect_status(const scene *w, bw_status status, bw_status expected)
 {
     if (status != expected)
         fail_msg("%s where %s was expected: %s", bw_status_name(status), bw_status_name(expected),
                  bw_error_message(w->error));
 }
 
-void expect_ok(const world *w, bw_status status)
+void expect_ok(const scene *w, bw_status status)
 {
     expect_status(w, status, BW_OK);
 }
@@ -47,7 +47,7 @@ static void copy_setting(bw_config *to, const bw_config *from, const char *name)
         assert_int_equal(bw_config_set(to, name, bw_config_get(from, name), NULL), BW_OK);
 }
 
-void world_open(world *w, const char *dp, const char *cp, const bw_config *more)
+void scene_open(scene *w, const char *dp, const char *cp, const bw_config *more)
 {
     memset(w, 0, sizeof *w);
     const char *parent = getenv("TMPDIR");
@@ -65,10 +65,10 @@ void world_open(world *w, const char *dp, const char *cp, const bw_config *more)
     copy_setting(init, more, "max_bytes");
     expect_ok(w, bw_space_init(w->runtime, w->url, init, w->error));
     bw_config_free(init);
-    w->space = world_space(w, true);
+    w->space = scene_space(w, true);
 }
 
-bw_space *world_space(world *w, bool write)
+bw_space *scene_space(scene *w, bool write)
 {
     bw_config *config = settings("mode", write ? "write" : "read", "durable", "false", NULL);
     bw_space *space = NULL;
@@ -85,7 +85,7 @@ static int remove_one(const char *path, const struct stat *st, int flag, struct 
     return remove(path);
 }
 
-void world_close(world *w)
+void scene_close(scene *w)
 {
     bw_space_close(w->space);
     bw_runtime_close(w->runtime);
@@ -93,14 +93,14 @@ void world_close(world *w)
     assert_int_equal(nftw(w->directory, remove_one, 16, FTW_DEPTH | FTW_PHYS), 0);
 }
 
-bw_producer *open_producer(world *w, const char *id, const bw_config *config)
+bw_producer *open_producer(scene *w, const char *id, const bw_config *config)
 {
     bw_producer *p = NULL;
     expect_ok(w, bw_producer_open(w->space, id, config, 10 * SECOND, &p, w->error));
     return p;
 }
 
-bw_consumer *open_consumer(world *w, bw_space *space, const char *d, const char *c)
+bw_consumer *open_consumer(scene *w, bw_space *space, const char *d, const char *c)
 {
     bw_config *config = settings("d", d, "c", c, NULL);
     bw_consumer *consumer = NULL;
@@ -122,7 +122,7 @@ size_t item_text(char *out, size_t cap, const char *id, uint64_t start, uint32_t
     return at;
 }
 
-void put_batch(world *w, bw_producer *p, const char *id, uint64_t start, uint64_t end,
+void put_batch(scene *w, bw_producer *p, const char *id, uint64_t start, uint64_t end,
                uint32_t items, char **memory)
 {
     bw_batch *batch = NULL;
@@ -145,7 +145,7 @@ void put_batch(world *w, bw_producer *p, const char *id, uint64_t start, uint64_
                                  w->error));
 }
 
-uint64_t take_item(world *w, bw_consumer *consumer, char *id, size_t id_cap, uint64_t *start)
+uint64_t take_item(scene *w, bw_consumer *consumer, char *id, size_t id_cap, uint64_t *start)
 {
     bw_item *item = NULL;
     const void *data = NULL;
@@ -194,7 +194,7 @@ static int count_one(const char *path, const struct stat *st, int flag, struct F
     return 0;
 }
 
-size_t count_files(const world *w, const char *prefix)
+size_t count_files(const scene *w, const char *prefix)
 {
     char root[160];
     snprintf(root, sizeof root, "%s/ns", w->directory);
