@@ -46,8 +46,12 @@ static int open_by_walk(int root_fd, const char *path, int flags)
         if (size <= STORE_SEGMENT_MAX) {
             memcpy(segment, path, size);
             segment[size] = '\0';
-            fd = slash != NULL ? open_dir_at(dir, segment, O_PATH)
-                               : openat(dir, segment, flags | O_NOFOLLOW);
+            if (slash != NULL)
+                fd = open_dir_at(dir, segment, O_PATH);
+            else if ((flags & O_DIRECTORY) != 0)
+                fd = open_dir_at(dir, segment, flags);
+            else
+                fd = openat(dir, segment, flags | O_NOFOLLOW);
         }
         const int number = errno;
         if (dir != root_fd)
@@ -84,6 +88,10 @@ int file_open_beneath(file_backend *b, const char *path, int flags)
 
 /* ---- the cache ---- */
 
+/* Directories that hold objects outrank those that only lead to others (data/ab of data/ab/p):
+ * these are needed again only when one below them was closed. */
+#define HOLDS_OBJECTS (UINT64_C(1) << 63)
+
 static uint64_t path_hash(const char *path)
 {
     uint64_t hash =
@@ -101,22 +109,28 @@ static void dir_unref_locked(file_dir *dir)
     mem_free(dir);
 }
 
+static void touch_locked(file_backend *b, file_dir *dir, file_dir_use use)
+{
+    const uint64_t holds = use == FILE_DIR_WRITE ? HOLDS_OBJECTS : dir->rank & HOLDS_OBJECTS;
+    dir->rank = ++b->locked.tick | holds;
+}
+
 /** The cached directory with one more reference; NULL when it is not there. */
-static file_dir *find_locked(file_backend *b, const char *path, uint64_t hash)
+static file_dir *find_locked(file_backend *b, const char *path, uint64_t hash, file_dir_use use)
 {
     for (uint32_t i = 0; i < b->locked.dir_count; i++) {
         file_dir *dir = b->locked.dirs[i].dir;
         if (b->locked.dirs[i].hash != hash || strcmp(dir->path, path) != 0)
             continue;
-        dir->used = ++b->locked.tick;
+        touch_locked(b, dir, use);
         dir->references++;
         return dir;
     }
     return NULL;
 }
 
-/** Puts `dir` into the cache, in place of the one that was not used for longest when it is full. */
-static void insert_locked(file_backend *b, file_dir *dir, uint64_t hash)
+/** Puts `dir` into the cache, in place of the one of the lowest rank when it is full. */
+static void insert_locked(file_backend *b, file_dir *dir, uint64_t hash, file_dir_use use)
 {
     uint32_t at = b->locked.dir_count;
     if (at < FILE_DIRS_MAX) {
@@ -124,13 +138,13 @@ static void insert_locked(file_backend *b, file_dir *dir, uint64_t hash)
     } else {
         at = 0;
         for (uint32_t i = 1; i < FILE_DIRS_MAX; i++) {
-            if (b->locked.dirs[i].dir->used < b->locked.dirs[at].dir->used)
+            if (b->locked.dirs[i].dir->rank < b->locked.dirs[at].dir->rank)
                 at = i;
         }
         dir_unref_locked(b->locked.dirs[at].dir);
     }
     dir->references++;
-    dir->used = ++b->locked.tick;
+    touch_locked(b, dir, use);
     b->locked.dirs[at] = (file_dir_slot){.hash = hash, .dir = dir};
 }
 
@@ -172,41 +186,42 @@ static file_dir *dir_new(int fd, const char *path)
 
 /** Opens a directory that is not in the cache, through its parent; without the lock, since it may
  * fsync. */
-static int open_uncached(file_backend *b, const char *path, bool make)
+static int open_uncached(file_backend *b, const char *path, file_dir_use use)
 {
     if (path[0] == '\0')
         return open_dir_at(b->root_fd, ".", 0);
     const char *name = NULL;
-    file_dir *parent = file_dir_of_key(b, path, make, &name);
+    file_dir *parent =
+        file_dir_of_key(b, path, use == FILE_DIR_LOOK ? use : FILE_DIR_PARENT, &name);
     if (parent == NULL)
         return -1;
-    const int fd = open_in(b, parent, name, make);
+    const int fd = open_in(b, parent, name, use != FILE_DIR_LOOK);
     const int number = errno;
     file_dir_release(b, parent);
     errno = number;
     return fd;
 }
 
-file_dir *file_dir_get(file_backend *b, const char *path, bool make)
+file_dir *file_dir_get(file_backend *b, const char *path, file_dir_use use)
 {
     const uint64_t hash = path_hash(path);
     lock_acquire(&b->lock);
-    file_dir *dir = find_locked(b, path, hash);
+    file_dir *dir = find_locked(b, path, hash, use);
     lock_release(&b->lock);
     if (dir != NULL)
         return dir;
 
-    const int fd = open_uncached(b, path, make);
+    const int fd = open_uncached(b, path, use);
     if (fd < 0)
         return NULL;
     dir = dir_new(fd, path);
-    if (dir == NULL || !make)
+    if (dir == NULL || use == FILE_DIR_LOOK)
         return dir; /* only what was proved durable is cached */
 
     lock_acquire(&b->lock);
-    file_dir *rival = find_locked(b, path, hash);
+    file_dir *rival = find_locked(b, path, hash, use);
     if (rival == NULL) {
-        insert_locked(b, dir, hash);
+        insert_locked(b, dir, hash, use);
     } else {
         dir_unref_locked(dir);
         dir = rival;
@@ -215,7 +230,7 @@ file_dir *file_dir_get(file_backend *b, const char *path, bool make)
     return dir;
 }
 
-file_dir *file_dir_of_key(file_backend *b, const char *key, bool make, const char **name)
+file_dir *file_dir_of_key(file_backend *b, const char *key, file_dir_use use, const char **name)
 {
     char path[STORE_KEY_MAX + 1] = "";
     const char *slash = strrchr(key, '/');
@@ -224,7 +239,7 @@ file_dir *file_dir_of_key(file_backend *b, const char *key, bool make, const cha
         path[slash - key] = '\0';
     }
     *name = slash == NULL ? key : slash + 1;
-    return file_dir_get(b, path, make);
+    return file_dir_get(b, path, use);
 }
 
 void file_dir_release(file_backend *b, file_dir *dir)

@@ -137,8 +137,12 @@ static int make_directories(const char *path, bool durable)
         if (mkdir(part, 0700) == 0) {
             if (durable && sync_parent(part) != 0)
                 return -1;
-        } else if (errno != EEXIST && access(part, F_OK) != 0) {
-            return -1; /* somewhere up the path mkdir may be refused for what exists */
+            continue;
+        }
+        const int number = errno;
+        if (number != EEXIST && access(part, F_OK) != 0) {
+            errno = number; /* for what exists up the path, mkdir may be refused as well */
+            return -1;
         }
     }
     return 0;

@@ -34,7 +34,7 @@
 typedef struct file_dir {
     int fd;
     uint32_t references; /* by the lock of the backend */
-    uint64_t used;       /* tick of the last use */
+    uint64_t rank;       /* the lowest is closed first; file_dir.c */
     char path[];
 } file_dir;
 
@@ -83,15 +83,17 @@ int file_sync_dir(file_backend *b, int fd);
 /** Opens a file or directory by key beneath the root, following no link anywhere: descriptor, or -1
  * with errno. */
 int file_open_beneath(file_backend *b, const char *path, int flags);
-/**
- * The directory at `path` ("" = root), held until file_dir_release; made with its parents when
- * `make`. NULL with errno (ENOENT when absent and not to be made).
- */
-file_dir *file_dir_get(file_backend *b, const char *path, bool make);
+typedef enum file_dir_use {
+    FILE_DIR_LOOK,   /* what is there; ENOENT when it is not */
+    FILE_DIR_PARENT, /* made when absent, to get to another directory */
+    FILE_DIR_WRITE,  /* made when absent, to write objects into */
+} file_dir_use;
+/** The directory at `path` ("" = root), held until file_dir_release. NULL with errno. */
+file_dir *file_dir_get(file_backend *b, const char *path, file_dir_use use);
 void file_dir_release(file_backend *b, file_dir *dir);
 void file_dirs_close(file_backend *b);
 /** The directory of `key`, and `*name`, its last segment. */
-file_dir *file_dir_of_key(file_backend *b, const char *key, bool make, const char **name);
+file_dir *file_dir_of_key(file_backend *b, const char *key, file_dir_use use, const char **name);
 
 /* file_temp.c */
 /** Makes a temporary file for writing: descriptor, its name, and the held directory; -1 with errno.

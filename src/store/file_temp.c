@@ -57,7 +57,7 @@ static int owner_new(const file_dir *tmp, char owner[FILE_NAME_MAX], int *lock_f
         (void)snprintf(owner, FILE_NAME_MAX, "%ld-%s", (long)getpid(), hex);
         (void)snprintf(name, sizeof name, "%.50s.lock", owner);
         const int fd =
-            openat(tmp->fd, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+            openat(tmp->fd, name, O_RDONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
         if (fd < 0 && errno != EEXIST)
             return -1;
         struct stat info;
@@ -88,7 +88,7 @@ static int owner_ensure(file_backend *b, const file_dir *tmp)
 
 int file_temp_open(file_backend *b, file_dir **tmp, char name[FILE_NAME_MAX])
 {
-    *tmp = file_dir_get(b, TMP_DIR, true);
+    *tmp = file_dir_get(b, TMP_DIR, FILE_DIR_WRITE);
     if (*tmp == NULL)
         return -1;
     int fd = owner_ensure(b, *tmp);
@@ -115,7 +115,7 @@ void file_temp_close(file_backend *b)
         return;
     char name[FILE_NAME_MAX];
     (void)snprintf(name, sizeof name, "%.50s.lock", b->locked.owner);
-    file_dir *tmp = file_dir_get(b, TMP_DIR, false);
+    file_dir *tmp = file_dir_get(b, TMP_DIR, FILE_DIR_LOOK);
     if (tmp != NULL && b->locked.owner_pid == getpid())
         (void)unlinkat(tmp->fd, name, 0);
     if (tmp != NULL)
@@ -168,7 +168,7 @@ static void look_at_owner(const cleaning *c, owner_state *owner)
     char name[FILE_NAME_MAX];
     (void)snprintf(name, sizeof name, "%.50s.lock", owner->name);
     owner->alive = true; /* until proved otherwise */
-    owner->lock_fd = openat(c->tmp_fd, name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    owner->lock_fd = openat(c->tmp_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (owner->lock_fd < 0) {
         owner->alive = errno != ENOENT;
     } else if (flock(owner->lock_fd, LOCK_EX | LOCK_NB) == 0) {
@@ -196,7 +196,7 @@ static const owner_state *owner_of(cleaning *c, const char *name, size_t size)
 
 void file_temp_clean(file_backend *b)
 {
-    file_dir *tmp = b->is_local ? file_dir_get(b, TMP_DIR, false) : NULL;
+    file_dir *tmp = b->is_local ? file_dir_get(b, TMP_DIR, FILE_DIR_LOOK) : NULL;
     if (tmp == NULL)
         return;
     const int fd = openat(tmp->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);

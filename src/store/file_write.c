@@ -91,7 +91,7 @@ static void fail_before(file_backend *b, store_op *op, int number, const char *w
 /** Writes the temporary file; false after ending `op`. */
 static bool write_temp(file_backend *b, store_op *op, file_writing *w)
 {
-    w->dir = file_dir_of_key(b, op->key, true, &w->name);
+    w->dir = file_dir_of_key(b, op->key, FILE_DIR_WRITE, &w->name);
     if (w->dir == NULL) {
         fail_before(b, op, errno, "cannot open or make the directory of the object");
         return false;
@@ -256,7 +256,7 @@ static int delete_one(file_backend *b, const char *key, touched_dirs *touched)
     if (dir == NULL) {
         if (touched->count == DELETE_DIRS_MAX && settle_touched(b, touched) != 0)
             return -1;
-        dir = file_dir_of_key(b, key, false, &name);
+        dir = file_dir_of_key(b, key, FILE_DIR_LOOK, &name);
         if (dir == NULL)
             return errno == ENOENT || errno == ENOTDIR ? 0 : -1;
         touched->dirs[touched->count++] = dir;

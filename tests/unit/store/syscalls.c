@@ -34,7 +34,7 @@ static struct {
     unsigned limit;
     long magic;
     bool hide_types;
-    char log[8192];
+    char log[1 << 17];
 } now;
 
 int __real_fsync(int fd);

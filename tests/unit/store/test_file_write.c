@@ -25,7 +25,7 @@ static const char *root_name(const char *root)
 /** The log since the last reset, with the scratch directory's name as ROOT. */
 static void assert_log(const char *root, const char *expected)
 {
-    char log[8192];
+    char log[1 << 13];
     size_t size = 0;
     const char *name = root_name(root);
     for (const char *at = syscalls_log(); *at != '\0' && size < sizeof log - 8;) {
