@@ -4,6 +4,7 @@
 
 #include "patience.h"
 
+#include <errno.h>
 #include <jansson.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -77,13 +78,28 @@ static void report_json(const cli *c, bw_status status)
 
 void cli_report(const cli *c, bw_status status)
 {
-    fflush(stdout);
+    cli_flush();
     if (c->json) {
         report_json(c, status);
         return;
     }
     cli_notice("%s (batchweave errors %s explains) [%s]", failure_message(c, status),
                bw_status_name(status), bw_status_name(status));
+}
+
+static int output_errno;
+
+bool cli_flush(void)
+{
+    errno = 0;
+    if (fflush(stdout) != 0 && output_errno == 0)
+        output_errno = errno;
+    return ferror(stdout) == 0;
+}
+
+int cli_output_errno(void)
+{
+    return output_errno;
 }
 
 bw_status cli_open(cli *c, bool write)

@@ -52,6 +52,12 @@ void cli_report(const cli *c, bw_status status);
 /** A line on stderr. */
 void cli_notice(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/** Flushes standard output, so that a live command is watched line by line; keeps why it failed.
+ * false: it failed. */
+bool cli_flush(void);
+/** The errno of the first failed flush, or 0. */
+int cli_output_errno(void);
+
 /** Opens runtime and namespace (first operand); `write`: for changing it. */
 bw_status cli_open(cli *c, bool write);
 void cli_close(cli *c);

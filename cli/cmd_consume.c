@@ -96,8 +96,7 @@ static bw_status on_step(void *context, rank *last)
     for (uint32_t i = 0; i < s->crew.count; i++)
         if (s->crew.ranks[i].line != NULL)
             fputs(s->crew.ranks[i].line, stdout);
-    fflush(stdout); /* a digest is out before the cursor passes its step */
-    if (ferror(stdout))
+    if (!cli_flush()) /* a digest is out before the cursor passes its step */
         return BW_IO;
     train(s->step_ns);
     s->steps++;

@@ -17,7 +17,8 @@ static bw_status run(cli *c)
     bw_status status = report_set(c, "key", key);
     return status != BW_OK ? status
            : key != NULL   ? report_run(c, "inspect", REPORT_SHEET, NULL)
-                           : report_run(c, steps ? "steps" : "list", REPORT_TABLE, NULL);
+                           : report_run(c, steps ? "steps" : "list", REPORT_TABLE,
+                                      steps ? report_step_columns : NULL);
 }
 
 static const option options[] = {

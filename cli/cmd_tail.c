@@ -3,18 +3,28 @@
 #include "patience.h"
 #include "report.h"
 
+#include <stdio.h>
+
+static json_int_t number_of(const json_t *line, const char *key)
+{
+    return json_integer_value(json_object_get(line, key));
+}
+
 /** Idle lines say why nothing comes: for people that belongs on stderr, and seldom. */
 static bool print_steps(cli *c, json_t *line)
 {
     static patience idle;
-    (void)c;
     if (json_object_get(line, "idle") == NULL) {
         patience_reset(&idle);
-        return true;
+        return report_step_columns(c, line);
     }
-    char *reason = json_dumps(line, JSON_COMPACT);
-    patience_tell(&idle, reason != NULL ? reason : "a new step");
-    free(reason);
+    char reason[160];
+    snprintf(reason, sizeof reason,
+             "step %" JSON_INTEGER_FORMAT "; %" JSON_INTEGER_FORMAT " of %" JSON_INTEGER_FORMAT
+             " producers are not finished, the last commit is %" JSON_INTEGER_FORMAT " s old",
+             number_of(line, "step"), number_of(line, "producers_alive"),
+             number_of(line, "producers"), number_of(line, "last_commit_age_ms") / 1000);
+    patience_tell(&idle, reason);
     return false;
 }
 

@@ -27,25 +27,22 @@ static bw_status run_command(cli *c, const command *what, int argc, char **argv)
 /** What was printed is data: that it could not be written is a failure. */
 static bw_status check_output(cli *c, bw_status status)
 {
-    errno = 0;
-    const bool failed = ferror(stdout) != 0 || fflush(stdout) != 0;
-    if (!failed || status != BW_OK)
+    if (cli_flush() || status != BW_OK)
         return status;
     char text[128];
-    return cli_fail(c, errno == ENOSPC ? BW_NO_SPACE : BW_IO,
-                    "standard output cannot be written: %s", strerror_r(errno, text, sizeof text));
+    return cli_fail(c, cli_output_errno() == ENOSPC ? BW_NO_SPACE : BW_IO,
+                    "standard output cannot be written: %s",
+                    strerror_r(cli_output_errno(), text, sizeof text));
 }
 
 static int finish(cli *c, bw_status status)
 {
     status = check_output(c, status);
     int code = exit_of(status);
-    if (status == BW_INTERRUPTED && signals_seen() != 0) {
-        cli_notice("%s", c->message[0] != '\0' ? c->message : "interrupted");
-        code = EXIT_SIGNAL + signals_seen();
-    } else if (status != BW_OK) {
+    if (status != BW_OK)
         cli_report(c, status);
-    }
+    if (status == BW_INTERRUPTED && signals_seen() != 0)
+        code = EXIT_SIGNAL + signals_seen();
     free(c->operands);
     bw_config_free(c->config);
     bw_error_free(c->error);

@@ -222,7 +222,11 @@ bw_status outbox_fill(outbox *o, source *s)
         o->tokens += l->items[l->count].tokens;
         l->count++;
     }
-    /* Interrupted: what is not whole is read again by the next start. */
+    /* Ctrl-C in a pipeline ends the program that feeds us too: its end is not the end of the input.
+     */
+    if (ended != BW_OK && signals_seen() != 0)
+        ended = BW_INTERRUPTED;
+    /* What is not whole is read again by the next start. */
     if (l->count == 0 || ended == BW_INTERRUPTED) {
         load_free(o, l);
         return ended;

@@ -32,8 +32,7 @@ static int print_line(void *context, const char *json)
         }
         json_decref(line);
     }
-    fflush(stdout); /* a live report is watched line by line */
-    return signals_seen() != 0 || ferror(stdout) != 0;
+    return !cli_flush() || signals_seen() != 0;
 }
 
 bw_status report_print(cli *c, const char *what, report_style style, report_filter filter)
@@ -44,6 +43,20 @@ bw_status report_print(cli *c, const char *what, report_style style, report_filt
     table_end(&p.rows);
     /* Stopped because nobody can read it: said as such at the end of the process. */
     return status == BW_INTERRUPTED && signals_seen() == 0 ? BW_OK : status;
+}
+
+void report_drop(json_t *line, const char *const *keys)
+{
+    for (; *keys != NULL; keys++)
+        json_object_del(line, *keys);
+}
+
+bool report_step_columns(cli *c, json_t *line)
+{
+    static const char *const keys[] = {"epoch", "nonce", "form", "parts", "tag", "key", NULL};
+    (void)c;
+    report_drop(line, keys);
+    return true;
 }
 
 bw_status report_run(cli *c, const char *what, report_style style, report_filter filter)

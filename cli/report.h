@@ -8,10 +8,17 @@
 
 #include <jansson.h>
 
-/** Called for each line before it is printed in text mode; false: it is not printed. */
+/** Called for each line before it is printed in text mode, may change it; false: it is not printed.
+ */
 typedef bool (*report_filter)(cli *c, json_t *line);
 
 typedef enum report_style { REPORT_TABLE, REPORT_SHEET } report_style;
+
+/** A filter's tool: takes `keys` (ended by NULL), which only programs want, out of a line. */
+void report_drop(json_t *line, const char *const *keys);
+
+/** A filter for descriptors of steps: what fits a line. */
+bool report_step_columns(cli *c, json_t *line);
 
 /** Opens the namespace and prints report `what`. Ends with BW_INTERRUPTED when a signal comes. */
 bw_status report_run(cli *c, const char *what, report_style style, report_filter filter);

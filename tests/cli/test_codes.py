@@ -1,0 +1,254 @@
+# SPDX-FileCopyrightText: The BatchWeave authors
+# SPDX-License-Identifier: Apache-2.0
+"""Every error code that a command line can meet is provoked by one, and ends with its class's exit code."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import unittest
+
+import harness
+from harness import frame
+
+# Codes that no command line can provoke at will, each with the reason. A code may only stand here or below.
+NOT_BY_COMMAND = {
+    "OK": "no error",
+    "NOMEM": "needs a failing allocator",
+    "FORKED": "the command line does not fork with open handles",
+    "FAILED": "the first error is reported instead",
+    "BUG": "would be a defect",
+    "STORE_UNSAFE": "needs a store that breaks its promises",
+    "READ_ONLY": "each command opens as it needs",
+    "MANIFEST_FULL": "needs some hundred thousand producers",
+    "UNKNOWN": "needs a store that does not answer",
+    "TIMEOUT": "a local store answers; limits need a group",
+    "BLOCKED": "limits need a group",
+    "UNSET_ITEM": "produce sets every slot",
+    "TRIMMED": "nothing is trimmed without groups",
+    "END": "is exit 0 of consume",
+    "FINISHED": "is exit 0 of produce",
+    "RANKS_DISAGREE": "groups",
+    "LAUNCH_REUSED": "groups",
+    "GROUP_GONE": "groups",
+    "PIN_EXISTS": "groups",
+    "PINS_FULL": "groups",
+}
+
+
+class Codes(harness.CliTest):
+    def setUp(self):
+        super().setUp()
+        self.provoke = {name[5:].upper(): getattr(self, name) for name in dir(self) if name.startswith("code_")}
+
+    def test_every_code(self):
+        codes = {line["code"]: line for line in self.json_lines("errors")}
+        self.assertEqual(set(codes), set(self.provoke) | set(NOT_BY_COMMAND))
+        self.assertFalse(set(self.provoke) & set(NOT_BY_COMMAND))
+
+    def check(self, code, words, expect=None, **more):
+        if expect is None:
+            expect = next(line for line in self.json_lines("errors", code))["exit"]
+        result = self.run_cli(*words, expect=expect, **more)
+        self.assert_code(result, code)
+        return result
+
+    def published(self, count=4):
+        self.init(1)
+        self.produce_frames([f"{k}".encode() * 100 for k in range(count)])
+
+    def part(self):
+        return sorted((self.space / "data").rglob("*.000000"))[0]
+
+    def damage(self, path, at=-1):
+        data = bytearray(path.read_bytes())
+        data[at] ^= 1
+        os.chmod(path, 0o600)
+        path.write_bytes(data)
+
+    def manifests(self):
+        return sorted((self.space / "manifest").iterdir())
+
+    def code_invalid(self):
+        self.check("INVALID", ["info"])
+
+    def code_interrupted(self):
+        self.init(1)
+        process = self.start("consume", self.url, "--world", 1)
+        self.wait_for("its start", lambda: b"libbatchweave" in open(f"/proc/{process.pid}/maps", "rb").read())
+        process.send_signal(signal.SIGINT)
+        result = self.finish(process, None)
+        if result.code == -signal.SIGINT:  # before its first line of code
+            return self.code_interrupted()
+        self.assertEqual(result.code, 130)
+        return self.assert_code(result, "INTERRUPTED")
+
+    def code_unsupported(self):
+        self.init(1)
+        self.check("UNSUPPORTED", ["gc", self.url])
+        self.check("UNSUPPORTED", ["info", "gopher://host/x"])
+
+    def code_too_large(self):
+        self.init(1, 1, "--max-bytes", "10KiB")
+        path = self.write_frames("f", [b"x" * 20000])
+        self.check("TOO_LARGE", ["produce", self.url, "--id", "p", f"frames:{path}"])
+
+    def code_no_namespace(self):
+        self.check("NO_NAMESPACE", ["info", self.url])
+
+    def code_not_ready(self):
+        self.init(1)
+        self.manifests()[0].unlink()
+        self.check("NOT_READY", ["info", self.url])
+        self.produce_frames([b"x"])  # an opener for writing finishes the init
+
+    def code_not_empty(self):
+        self.init(1)
+        self.check("NOT_EMPTY", ["init", self.url, "--dp", 1])
+        self.check("NOT_EMPTY", ["init", f"file://{self.folder}", "--dp", 1])
+
+    def code_denied(self):
+        self.published()
+        self.folder.chmod(0o755)
+        for path in [self.space, *self.space.rglob("*")]:
+            path.chmod(0o700 if path.is_dir() else 0o600)
+        more = {"user": 65534, "group": 65534, "extra_groups": []} if os.geteuid() == 0 else {}
+        if not more:
+            (self.space / "genesis").chmod(0)
+        self.check("DENIED", ["info", self.url], **more)
+
+    def code_io(self):
+        self.published()
+        (self.folder / "file").write_text("")
+        self.check("IO", ["consume", self.url, "--world", 1, "--steps", 1, "--out", "file/x"])
+
+    def code_no_space(self):
+        self.init(1)
+        with open("/dev/full", "wb") as full:
+            done = subprocess.run([harness.BINARY, "info", self.url], stdout=full, stderr=subprocess.PIPE, check=False)
+        self.assertEqual(done.returncode, 4)
+        self.assertTrue(done.stderr.endswith(b"[NO_SPACE]\n"))
+
+    def code_not_found(self):
+        self.init(1)
+        self.check("NOT_FOUND", ["inspect", self.url, "manifest/00000000000000000099.manifest"])
+
+    def code_corrupt(self):
+        self.published(1)
+        self.damage(self.part(), 70 + 64)
+        self.check("CORRUPT", ["get", self.url, 0])
+        self.check("CORRUPT", ["consume", self.url, "--world", 1, "--steps", 1])
+
+    def code_format(self):
+        self.init(1)
+        shutil.copy(self.manifests()[0], self.space / "hint")
+        self.check("FORMAT", ["inspect", self.url, "hint"])
+
+    def code_chain_blocked(self):
+        self.published()
+        newest = self.manifests()[-1]
+        (newest.parent / f"{int(newest.name[:20]) + 1:020}.manifest").write_bytes(b"foreign")
+        self.check("CHAIN_BLOCKED", ["produce", self.url, "--id", "q", f"frames:{self.folder / 'p.frames'}"])
+        self.check("CHAIN_BLOCKED", ["consume", self.url, "--world", 1])
+
+    def code_wrong_namespace(self):
+        self.published()
+        other = self.folder / "other"
+        self.run_cli("init", f"file://{other}", "--dp", 1)
+        newest = self.manifests()[-1]
+        shutil.copy(self.manifests()[0], self.folder / "first")
+        os.chmod(self.manifests()[0], 0o600)
+        shutil.copy(other / "manifest" / self.manifests()[0].name, self.manifests()[0])
+        result = self.run_cli("inspect", self.url, f"manifest/{self.manifests()[0].name}", expect=None)
+        self.assertIn(result.code, (0, 5))
+        self.assertTrue(newest.exists())
+        self.check("WRONG_NAMESPACE", ["inspect", self.url, f"manifest/{self.manifests()[0].name}"])
+
+    def code_fenced(self):
+        self.init(1)
+        words = ["produce", self.url, "--id", "p", "frames:-"]
+        zombie = self.start(*words, stdin=subprocess.PIPE)
+        self.wait_for("its open", lambda: len(self.manifests()) > 1)
+        self.run_cli(*words, input=frame(b"a"))
+        result = self.finish(zombie, 6, frame(b"a") + frame(b"b"))
+        self.assert_code(result, "FENCED")
+
+    def code_sealed(self):
+        self.published()
+        self.run_cli("seal", self.url)
+        self.run_cli("seal", self.url)
+        self.check("SEALED", ["produce", self.url, "--id", "q", f"frames:{self.folder / 'p.frames'}"])
+
+    def code_seal_refused(self):
+        self.init(1)
+        path = self.write_frames("f", [b"x"])
+        with open(path, "ab") as file:
+            file.write(b"cut")
+        self.run_cli("produce", self.url, "--id", "p", f"frames:{path}", expect=5)
+        self.check("SEAL_REFUSED", ["seal", self.url])
+        self.run_cli("seal", self.url, "--force")
+
+    def code_starved(self):
+        self.init(1)
+        self.check("STARVED", ["consume", self.url, "--world", 1, "--timeout", "100ms"])
+
+    def code_beyond_end(self):
+        self.published()
+        self.check("BEYOND_END", ["get", self.url, 1000])
+
+    def cursor(self, **changes):
+        self.published()
+        self.run_cli("consume", self.url, "--world", 1, "--steps", 2, "--cursor", "c")
+        path = self.folder / "c"
+        path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
+        return ["consume", self.url, "--world", 1, "--cursor", "c", "--steps", 1]
+
+    def code_cursor_foreign(self):
+        self.check("CURSOR_FOREIGN", self.cursor(namespace="f" * 32))
+
+    def code_cursor_invalid(self):
+        self.check("CURSOR_INVALID", self.cursor(step=-1))
+
+    def code_cursor_rewritten(self):
+        self.check("CURSOR_REWRITTEN", self.cursor(nonce="0" * 15 + "1"))
+
+    def code_mesh_mismatch(self):
+        self.init(2)
+        self.check("MESH_MISMATCH", ["consume", self.url, "--world", 3])
+
+    def code_input_bad(self):
+        self.init(1)
+        self.check("INPUT_BAD", ["produce", self.url, "--id", "p", "text:absent"])
+        (self.folder / "loop").symlink_to(".")
+        self.check("INPUT_BAD", ["produce", self.url, "--id", "p", f"text:{self.folder}"])
+
+    def code_input_changed(self):
+        self.init(1)
+        (self.folder / "f").write_bytes(frame(b"x") + b"cut")
+        self.run_cli("produce", self.url, "--id", "p", "frames:f", expect=5)
+        (self.folder / "f").write_bytes(frame(b"x") + frame(b"y"))
+        self.check("INPUT_CHANGED", ["produce", self.url, "--id", "p", "frames:f"])
+
+    def code_child_failed(self):
+        self.init(1)
+        self.check("CHILD_FAILED", ["produce", self.url, "--id", "p", "--exec", f"{sys.executable} -c 'exit(4)'"])
+
+    def code_unclean(self):
+        self.published()
+        self.run_cli("verify", self.url, "--deep")
+        self.damage(self.part(), 70 + 64)
+        self.check("UNCLEAN", ["verify", self.url, "--deep"])
+
+
+def add_tests():
+    """A test of its own for each code, so that each is counted and named."""
+    for name in [name for name in dir(Codes) if name.startswith("code_")]:
+        setattr(Codes, f"test_{name}", lambda self, code=name: getattr(self, code)())
+
+
+add_tests()
+
+if __name__ == "__main__":
+    unittest.main()
