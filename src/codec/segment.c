@@ -6,28 +6,38 @@
 
 #define ZERO_AFTER_LEVEL 7u
 
+/* Every commit reads and writes all references of its manifest: a row at once, not field by field.
+ */
 void segment_ref_encode(const segment_ref *ref, buf *out)
 {
-    buf_put_u64(out, ref->first);
-    buf_put_u64(out, ref->last);
-    buf_put(out, ref->hash.bytes, HASH_BYTES);
-    buf_put(out, ref->sum_before.bytes, HASH_BYTES);
-    buf_put_u64(out, ref->bytes);
-    buf_put_u8(out, ref->level);
-    buf_put_zero(out, ZERO_AFTER_LEVEL);
+    uint8_t row[REFERENCE_BYTES] = {0};
+    wire_store_u64(row, ref->first);
+    wire_store_u64(row + 8, ref->last);
+    memcpy(row + 16, ref->hash.bytes, HASH_BYTES);
+    memcpy(row + 32, ref->sum_before.bytes, HASH_BYTES);
+    wire_store_u64(row + 48, ref->bytes);
+    row[56] = ref->level;
+    buf_put(out, row, sizeof row);
 }
 
 void segment_ref_read(wire_reader *r, segment_ref *ref)
 {
-    ref->first = wire_u64(r);
-    ref->last = wire_u64(r);
-    wire_bytes(r, ref->hash.bytes, HASH_BYTES);
-    wire_bytes(r, ref->sum_before.bytes, HASH_BYTES);
-    ref->bytes = wire_u64(r);
-    ref->level = wire_u8(r);
-    wire_zero(r, ZERO_AFTER_LEVEL);
+    static const uint8_t zero[ZERO_AFTER_LEVEL];
+    const uint8_t *row = wire_view(r, REFERENCE_BYTES).data;
+    if (r->failed) {
+        *ref = (segment_ref){0};
+        return;
+    }
+    ref->first = wire_load_u64(row);
+    ref->last = wire_load_u64(row + 8);
+    memcpy(ref->hash.bytes, row + 16, HASH_BYTES);
+    memcpy(ref->sum_before.bytes, row + 32, HASH_BYTES);
+    ref->bytes = wire_load_u64(row + 48);
+    ref->level = row[56];
     r->failed |= ref->first > ref->last || ref->level >= SEGMENT_LEVELS_MAX ||
-                 ref->bytes <= OBJECT_EXTRA_BYTES || ref->bytes > object_bytes_max(OBJECT_SEGMENT);
+                 ref->bytes <= OBJECT_EXTRA_BYTES ||
+                 ref->bytes > object_bytes_max(OBJECT_SEGMENT) ||
+                 memcmp(row + 57, zero, ZERO_AFTER_LEVEL) != 0;
 }
 
 bool segment_ref_joins(const segment_ref *ref, const segment_ref *next)
