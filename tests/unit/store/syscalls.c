@@ -5,6 +5,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -100,11 +101,15 @@ const char *syscalls_log(void)
     return now.log;
 }
 
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+
 static void write_down(const char *name, const char *what)
 {
+    pthread_mutex_lock(&mutex);
     const size_t size = strlen(now.log);
     if (size + strlen(name) + strlen(what) + 3 < sizeof now.log)
         (void)snprintf(now.log + size, sizeof now.log - size, "%s:%s ", name, what);
+    pthread_mutex_unlock(&mutex);
 }
 
 /** The last segment of what `fd` is open on. */
@@ -121,7 +126,8 @@ static const char *fd_name(int fd, char path[4096])
 /** true, with errno, when this call is to fail. */
 static bool fails(const char *name)
 {
-    bool failed = false;
+    int number = -1;
+    pthread_mutex_lock(&mutex);
     for (int i = 0; i < FAULTS_MAX; i++) {
         if (now.faults[i].name == NULL || strcmp(now.faults[i].name, name) != 0)
             continue;
@@ -131,10 +137,12 @@ static bool fails(const char *name)
         }
         if (now.faults[i].left == 1)
             now.faults[i].name = NULL;
-        errno = now.faults[i].number;
-        failed = true;
+        number = now.faults[i].number;
     }
-    return failed;
+    pthread_mutex_unlock(&mutex);
+    if (number >= 0)
+        errno = number;
+    return number >= 0;
 }
 
 int __wrap_fsync(int fd)

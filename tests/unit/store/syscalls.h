@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * The system calls of the file store, through --wrap: they can be made to fail, and are written
- * down. One thread.
+ * down. Set up by one thread, called by any.
  */
 #ifndef TEST_SYSCALLS_H
 #define TEST_SYSCALLS_H
