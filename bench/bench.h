@@ -3,8 +3,9 @@
 /**
  * The harness of bw-bench: options, rows, samples, and two sides measured in turns.
  *
- * A group measures one thing and adds its rows. Whatever is compared runs in one process, in turns A B B A, so that a
- * busy neighbour slows both sides; figures are medians with the least and the greatest of the rounds.
+ * A group measures one thing and adds its rows. Whatever is compared runs in one process, in turns
+ * A B B A, so that a busy neighbour slows both sides; figures are medians with the least and the
+ * greatest of the rounds.
  */
 #ifndef BENCH_BENCH_H
 #define BENCH_BENCH_H

@@ -1,10 +1,9 @@
 // SPDX-FileCopyrightText: The BatchWeave authors
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The floor of a commit on a local file system: the fewest calls that publish bytes under a name that
- * must be new.
- * Temporary file, write, fdatasync, link, unlink, fsync of the directory; without the two syncs
- * when not durable.
+ * The floor of a commit on a local file system: the fewest calls that publish bytes under a name
+ * that must be new. Temporary file, write, fdatasync, link, unlink, fsync of the directory; without
+ * the two syncs when not durable.
  */
 #ifndef BENCH_FLOOR_H
 #define BENCH_FLOOR_H

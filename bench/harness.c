@@ -89,7 +89,8 @@ bw_status bench_turns(const bench *b, bench_side a, bench_side other, bench_pair
 
 bench_row *bench_add(bench *b, const char *name, const char *unit, bench_spread value)
 {
-    /* The table is as long as the program's own list of rows: full means a row too many was written. */
+    /* The table is as long as the program's own list of rows: full means a row too many was
+     * written. */
     if (b->row_count == BENCH_ROWS_MAX)
         abort();
     bench_row *row = &b->rows[b->row_count++];
@@ -198,11 +199,10 @@ void bench_print_json(const bench *b)
 {
     for (uint32_t i = 0; i < b->row_count; i++) {
         json_t *row = row_json(&b->rows[i]);
-        fputs(i == 0 ? "[" : ",\n ", stdout);
         json_dumpf(row, stdout, JSON_REAL_PRECISION(6));
         json_decref(row);
+        putchar('\n');
     }
-    puts(b->row_count == 0 ? "[]" : "]");
 }
 
 /* ---- directories ---- */

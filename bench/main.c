@@ -20,7 +20,12 @@ typedef struct bench_group {
 
 static const bench_group groups[] = {
     {"limits", "what the machine can do: memcpy, pread, fdatasync, publish by link", bench_limits},
+    {"commit", "commits of staged batches against the floor with the same bytes", bench_commit},
+    {"history", "a commit behind 10^3 and behind 10^6 steps", bench_history},
+    {"manifest", "bytes of a commit with 32 producers", bench_manifest},
     {"decode", "CRC and full check of a segment, for each descriptor", bench_decode},
+    {"next", "the call that hands out a prefetched item", bench_next},
+    {"requests", "requests and bytes of a rank, counted by strace", bench_requests},
 };
 #define GROUP_COUNT (sizeof groups / sizeof groups[0])
 
@@ -94,7 +99,8 @@ static bool make_own_dir(const char *parent, char *path)
     return true;
 }
 
-/** The command line beside this program: installed, or in a build folder. "batchweave" when there is none. */
+/** The command line beside this program: installed, or in a build folder. "batchweave" when there
+ * is none. */
 static void find_program(char *path)
 {
     static const char *const places[] = {"batchweave", "../cli/batchweave", "../../bin/batchweave"};
@@ -208,7 +214,8 @@ static int measure(bench *b, const main_options *options, char *const *names, in
     return options->strict && missed > 0 ? 3 : 0;
 }
 
-/** The child's exit code. The parent outlives an interrupt and a crash, so that the directories are always removed. */
+/** The child's exit code. The parent outlives an interrupt and a crash, so that the directories are
+ * always removed. */
 static int measure_in_child(bench *b, const main_options *options, char *const *names, int count)
 {
     struct sigaction ignore = {.sa_handler = SIG_IGN};
