@@ -138,11 +138,7 @@ static bw_status check_shapes(const block *b, dedupe *seen, bw_error *error)
             fault = shape_fault_places(&s, b->slices, &side);
         if (fault != NULL)
             return error_set(error, BW_CORRUPT, "block: shape %u: %s", i, fault);
-        /* The hash leaves the side offset out. */
-        uint32_t hash = dedupe_hash(0, row, SHAPE_AT_SIDE);
-        hash = dedupe_hash(hash, row + SHAPE_AT_SIDE + 4, SHAPE_BYTES - SHAPE_AT_SIDE - 4);
-        hash = dedupe_hash(hash, s.side.data, s.side.size);
-        if (dedupe_add(seen, hash, i, same_shapes, b) != i)
+        if (dedupe_add(seen, shape_hash(row, s.side), i, same_shapes, b) != i)
             return error_set(error, BW_CORRUPT, "block: shape %u stands twice", i);
     }
     if (wire_left(&side) != 0)

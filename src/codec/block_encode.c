@@ -57,8 +57,7 @@ static uint32_t add_shape(gather *g, const shape *s)
     shape_entry *entry = &g->shapes[g->shape_count];
     shape_store(s, 0, entry->row);
     entry->side = s->side;
-    uint32_t hash = dedupe_hash(0, entry->row, SHAPE_BYTES);
-    hash = dedupe_hash(hash, s->side.data, s->side.size);
+    const uint32_t hash = shape_hash(entry->row, s->side);
     const uint32_t index = dedupe_add(&g->seen_shapes, hash, g->shape_count, equal_shapes, g);
     if (index == g->shape_count) {
         g->shape_count++;

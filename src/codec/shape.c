@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codec/shape.h"
 
+#include "codec/dedupe.h"
 #include "codec/genesis.h"
 
 #define AT_KIND 1u
@@ -44,6 +45,26 @@ void shape_load(const uint8_t *row, shape *s, uint32_t *side_at)
         .tag = wire_load_u64(row + AT_TAG),
     };
     *side_at = wire_load_u32(row + SHAPE_AT_SIDE);
+}
+
+static uint64_t mix(uint64_t word, uint64_t factor)
+{
+    return (word ^ word >> 32) * factor;
+}
+
+uint32_t shape_hash(const uint8_t *row, view side)
+{
+    /* Products with odd constants, which a processor makes side by side. The side offset, between
+     * the footer's length and the uniform one, is left out. */
+    uint64_t sum = mix(wire_load_u64(row), 0x9e3779b97f4a7c15u);
+    sum += mix(wire_load_u32(row + 8), 0xbf58476d1ce4e5b9u);
+    sum += mix(wire_load_u64(row + AT_UNIFORM), 0x94d049bb133111ebu);
+    sum += mix(wire_load_u64(row + AT_TOTAL), 0xd6e8feb86659fd93u);
+    sum += mix(wire_load_u64(row + AT_SAMPLES), 0x2545f4914f6cdd1du);
+    sum += mix(wire_load_u64(row + AT_TOKENS), 0xff51afd7ed558ccdu);
+    sum += mix(wire_load_u64(row + AT_TAG), 0xc4ceb9fe1a85ec53u);
+    const uint32_t hash = (uint32_t)((sum ^ sum >> 29) * 0x9e3779b97f4a7c15u >> 32);
+    return side.size > 0 ? dedupe_hash(hash, side.data, side.size) : hash;
 }
 
 const char *shape_fault(const shape *s)

@@ -19,6 +19,8 @@ const char *shape_fault(const shape *s);
  * from `side`. */
 const char *shape_fault_places(shape *s, uint32_t slices, wire_reader *side);
 
+/** For dedupe: over the row, its side offset aside, and the side bytes. */
+uint32_t shape_hash(const uint8_t *row, view side);
 /** Writes a record's row with these indices. */
 void record_store(const record *r, uint16_t id_index, uint16_t shape_index,
                   uint8_t row[RECORD_BYTES]);
