@@ -286,6 +286,38 @@ static void counts_beyond_the_bytes_ask_for_no_memory(void **state)
     }
 }
 
+static void counts_must_agree(void **state)
+{
+    (void)state;
+    buf bytes;
+    block b;
+    make_by_hand(&bytes);
+    /* Two of three lengths: side bytes are left over. */
+    assert_int_equal(block_decode(view_of(bytes.data, bytes.size), 2, &b, NULL), BW_CORRUPT);
+    /* "a" and "b" of "abc". */
+    wire_store_u32(bytes.data + HAND_IDS, 1);
+    wire_store_u32(bytes.data + HAND_IDS + 4, 2);
+    assert_int_equal(decode_hand(&bytes), BW_CORRUPT);
+    buf_free(&bytes);
+    /* An id, then a shape, without records; then a record too many. */
+    static const struct {
+        uint32_t ids, shapes, records, id_bytes;
+    } cases[] = {{1, 0, 0, 1}, {0, 1, 0, 0}, {0, 0, BLOCK_RECORDS_MAX + 1, 0}};
+    for (size_t i = 0; i < 3; i++) {
+        buf_init(&bytes, 4 << 20);
+        buf_put_u32(&bytes, cases[i].ids);
+        buf_put_u32(&bytes, cases[i].shapes);
+        buf_put_u32(&bytes, cases[i].records);
+        buf_put_u32(&bytes, cases[i].id_bytes);
+        buf_put_u32(&bytes, 0);
+        buf_put_zero(&bytes, 4 * cases[i].ids + cases[i].id_bytes + SHAPE_BYTES * cases[i].shapes +
+                                 RECORD_BYTES * cases[i].records);
+        assert_int_equal(buf_status(&bytes), BW_OK);
+        assert_int_equal(block_decode(view_of(bytes.data, bytes.size), 2, &b, NULL), BW_CORRUPT);
+        buf_free(&bytes);
+    }
+}
+
 static void a_term_depends_on_the_values_only(void **state)
 {
     (void)state;
@@ -323,6 +355,7 @@ int main(void)
         cmocka_unit_test(doubles_are_refused),
         cmocka_unit_test(side_bytes_are_used_once_in_order),
         cmocka_unit_test(counts_beyond_the_bytes_ask_for_no_memory),
+        cmocka_unit_test(counts_must_agree),
         cmocka_unit_test(a_term_depends_on_the_values_only),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
