@@ -68,8 +68,8 @@ bw_status block_encode(const block *base, uint32_t from, const descriptor *more,
 /** The most bytes that one more descriptor can add to a block. */
 size_t descriptor_bytes_max(const descriptor *d);
 
-/** The cheapest form for these lengths: sets form, uniform and (inline) writes the LEB128 to `side`,
- * which must outlive the shape. For FORM_FOOTER the caller sets `uniform` to the footer's
+/** The cheapest form for these lengths: sets form, uniform and (inline) writes the LEB128 to
+ * `side`, which must outlive the shape. For FORM_FOOTER the caller sets `uniform` to the footer's
  * offset. */
 bw_status shape_places(shape *s, const uint64_t *lengths, uint32_t slices, buf *side);
 /** Where a slice lies, for uniform and inline forms; BW_UNSUPPORTED for FORM_FOOTER (read the
