@@ -131,6 +131,11 @@ void world_execute(world *w, const machine_request *request, machine_reply *repl
     execute(w, request, reply, NULL);
 }
 
+void world_list(world *w, const machine_request *request, machine_reply *reply, store_list *list)
+{
+    execute(w, request, reply, list);
+}
+
 static void deliver(world *w, const machine_type *type, void *self, machine_reply *reply)
 {
     type->reply(self, w->now_ns, reply);
@@ -270,7 +275,7 @@ void actor_start(actor *a, world *w, const char *id)
     (void)snprintf(a->id, sizeof a->id, "%s", id);
     const commit_options options = {.backoff_min_ns = NS_PER_MS,
                                     .backoff_max_ns = 100 * NS_PER_MS,
-                                    .conflict_retries = 0,
+                                    .conflict_retries = w->conflict_retries,
                                     .seed = ++w->seed};
     assert_int_equal(chain_new(++w->seed, NULL, &a->chain), BW_OK);
     assert_int_equal(commit_new(a->chain, &options, &a->commit), BW_OK);
@@ -282,6 +287,11 @@ void actor_stop(actor *a)
     chain_free(a->chain);
 }
 
+static int64_t deadline(const world *w)
+{
+    return w->patience_ns > 0 ? w->now_ns + w->patience_ns : NO_DEADLINE;
+}
+
 void actor_begin_open(actor *a, bool reopen)
 {
     rng r;
@@ -290,14 +300,14 @@ void actor_begin_open(actor *a, bool reopen)
     a->intent =
         (intent){.kind = INTENT_OPEN,
                  .open = {.id = view_text(a->id), .token = a->token, .reopen = reopen, .epoch = 0}};
-    commit_start(a->commit, &a->intent, view_text(a->id), a->world->now_ns, NO_DEADLINE);
+    commit_start(a->commit, &a->intent, view_text(a->id), a->world->now_ns, deadline(a->world));
 }
 
 void actor_batch(const actor *a, uint64_t seq, uint64_t start, descriptor *d)
 {
     *d = (descriptor){
         .id = view_text(a->id),
-        .record = {.nonce = a->epoch * 1000000ull + seq,
+        .record = {.nonce = a->call << 16 | (seq & 0xffff),
                    .start = start,
                    .end = start + 10,
                    .seq = seq,
@@ -316,6 +326,7 @@ void actor_batch(const actor *a, uint64_t seq, uint64_t start, descriptor *d)
 void actor_begin_publish(actor *a, uint32_t count, bool finish)
 {
     assert_true(count <= 64);
+    a->call = ++a->world->calls;
     for (uint32_t k = 0; k < count; k++) {
         actor_batch(a, a->seq + 1 + k, a->offset + 10 * k, &a->batch[k]);
         (void)snprintf(a->state_text[k], sizeof a->state_text[k], "at %" PRIu64,
@@ -329,13 +340,13 @@ void actor_begin_publish(actor *a, uint32_t count, bool finish)
                                      .states = a->states,
                                      .count = count,
                                      .finish = finish}};
-    commit_start(a->commit, &a->intent, view_text(a->id), a->world->now_ns, NO_DEADLINE);
+    commit_start(a->commit, &a->intent, view_text(a->id), a->world->now_ns, deadline(a->world));
 }
 
 void actor_begin_seal(actor *a, bool force)
 {
     a->intent = (intent){.kind = INTENT_SEAL, .seal = {.force = force}};
-    commit_start(a->commit, &a->intent, view_text(""), a->world->now_ns, NO_DEADLINE);
+    commit_start(a->commit, &a->intent, view_text(""), a->world->now_ns, deadline(a->world));
 }
 
 bool actor_drive(actor *a)
@@ -456,6 +467,21 @@ static void sum_at(world *w, const manifest *m, segment_cache *cache, uint64_t s
     while ((verdict = lookup_sum(m, cache, step, sum, &needed)) == LOOKUP_NEED)
         read_segment(w, cache, &needed);
     assert_int_equal(verdict, LOOKUP_FOUND);
+}
+
+uint64_t *world_nonces(world *w, const manifest *m)
+{
+    segment_cache *cache;
+    uint64_t *nonces = mem_array(m->next + 1, sizeof *nonces);
+    assert_non_null(nonces);
+    assert_int_equal(segment_cache_new(1u << 20, &cache), BW_OK);
+    for (uint64_t step = 0; step < m->next; step++) {
+        descriptor d;
+        step_of(w, m, cache, step, &d);
+        nonces[step] = d.record.nonce;
+    }
+    segment_cache_free(cache);
+    return nonces;
 }
 
 uint64_t world_check(world *w)

@@ -55,7 +55,10 @@ typedef struct world {
     bool is_held;
     uint64_t asked[STORE_OP_KINDS];
     uint64_t markers_read;
+    uint64_t calls; /* publishes begun by anybody */
     genesis genesis;
+    uint32_t conflict_retries; /* of actors started from now on */
+    int64_t patience_ns;       /* deadline of what actors begin from now on; 0: none */
 } world;
 
 typedef struct world_options {
@@ -91,6 +94,7 @@ void world_abandon(world *w, late_write *late);
 /** Runs one request against the store, without faults. Takes no note of it. `reply` owns what was
  * read. */
 void world_execute(world *w, const machine_request *request, machine_reply *reply);
+void world_list(world *w, const machine_request *request, machine_reply *reply, store_list *list);
 bool world_has(world *w, const char *key);
 bool world_has_manifest(world *w, uint64_t version);
 bool world_has_marker(world *w, uint64_t block);
@@ -104,6 +108,7 @@ typedef struct actor {
     token128 token;
     uint32_t epoch;
     uint64_t seq, offset;
+    uint64_t call; /* of the publish begun last: each makes new nonces */
     intent intent;
     descriptor batch[64];
     view states[64];
@@ -134,6 +139,8 @@ bw_status world_walk(world *w, chain *c, chain_goal goal);
 /** Runs a sweep with a chain of its own. */
 sweep_report world_sweep(world *w);
 
+/** The nonces of all steps of `m`, whatever segments it takes; release with mem_free. */
+uint64_t *world_nonces(world *w, const manifest *m);
 /** Checks the whole namespace from a proved newest manifest: every step is found, offsets tile per
  * producer, sums add up. Returns the number of steps. */
 uint64_t world_check(world *w);
