@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: The BatchWeave authors
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The only place that calls the C allocator. Sizes are checked; nothing aborts: NULL means out of memory.
+ * The only place that calls the C allocator. Sizes are checked; nothing aborts: NULL means out of
+ * memory.
  */
 #ifndef BASE_ALLOC_H
 #define BASE_ALLOC_H
@@ -13,7 +14,8 @@ void *mem_zalloc(size_t bytes);
 /** count × size with overflow check, zeroed. */
 void *mem_array(size_t count, size_t size);
 void *mem_realloc(void *memory, size_t bytes);
-/** Grows an array for at least `need` elements, doubling; 0 on success, -1 when out of memory or overflowing. */
+/** Grows an array for at least `need` elements, doubling; 0 on success, -1 when out of memory or
+ * overflowing. */
 int mem_grow(void **array, size_t *capacity, size_t need, size_t size);
 void *mem_aligned(size_t alignment, size_t bytes);
 char *mem_strdup(const char *text);

@@ -3,8 +3,8 @@
 /**
  * buf: a growable byte buffer that is created with a maximum and remembers failure.
  *
- * Appends after a failure do nothing, so an encoder writes straight through and asks once at the end
- * (buf_status). One owner, one thread.
+ * Appends after a failure do nothing, so an encoder writes straight through and asks once at the
+ * end (buf_status). One owner, one thread.
  */
 #ifndef BASE_BUF_H
 #define BASE_BUF_H
@@ -15,9 +15,9 @@
 
 typedef struct buf {
     uint8_t *data;
-    size_t size;     /* bytes in use */
-    size_t capacity; /* bytes allocated */
-    size_t max;      /* never grows beyond */
+    size_t size;      /* bytes in use */
+    size_t capacity;  /* bytes allocated */
+    size_t max;       /* never grows beyond */
     bw_status failed; /* BW_OK, BW_NOMEM or BW_TOO_LARGE; sticky until buf_reset */
 } buf;
 

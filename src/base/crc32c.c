@@ -51,10 +51,11 @@ uint32_t crc32c_portable(uint32_t previous, const void *bytes, size_t size)
 #if defined(__x86_64__)
 
 /*
- * The instruction takes 3 cycles but starts one each cycle, so three streams of `lane` bytes run side by
- * side. They are joined by moving the first two over the bytes behind them, which is a multiplication by a
- * power of x: carry-less multiply by x^(bits - 33) mod P (33: the 32 that crc32q adds, and one because a
- * product of reversed numbers comes out shifted by one), then crc32q reduces the product.
+ * The instruction takes 3 cycles but starts one each cycle, so three streams of `lane` bytes run
+ * side by side. They are joined by moving the first two over the bytes behind them, which is a
+ * multiplication by a power of x: carry-less multiply by x^(bits - 33) mod P (33: the 32 that
+ * crc32q adds, and one because a product of reversed numbers comes out shifted by one), then crc32q
+ * reduces the product.
  */
 typedef struct lane_constants {
     size_t lane;

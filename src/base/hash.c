@@ -7,9 +7,9 @@
 #include <string.h>
 
 /*
- * Two things are kept because making them costs more than hashing a descriptor: the algorithm, looked up
- * once for the process, and one context per thread, freed when the thread ends. Neither is state that a
- * caller could notice.
+ * Two things are kept because making them costs more than hashing a descriptor: the algorithm,
+ * looked up once for the process, and one context per thread, freed when the thread ends. Neither
+ * is state that a caller could notice.
  */
 static EVP_MD *sha256;
 static pthread_key_t context_key;

@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: The BatchWeave authors
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The hash of the format: SHA-256 cut to its first 128 bits, and 128-bit little-endian sums of such hashes.
+ * The hash of the format: SHA-256 cut to its first 128 bits, and 128-bit little-endian sums of such
+ * hashes.
  */
 #ifndef BASE_HASH_H
 #define BASE_HASH_H

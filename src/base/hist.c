@@ -5,9 +5,9 @@
 #include <string.h>
 
 /*
- * Values below 2·SUB are their own bucket. Above, each power of two is cut into SUB equal buckets, so a
- * bucket is at most 1/SUB of its values wide. 1,024 buckets reach 2^36 ns (68 s); what is longer lands in
- * the last one, which answers with the maximum.
+ * Values below 2·SUB are their own bucket. Above, each power of two is cut into SUB equal buckets,
+ * so a bucket is at most 1/SUB of its values wide. 1,024 buckets reach 2^36 ns (68 s); what is
+ * longer lands in the last one, which answers with the maximum.
  */
 #define SUB_BITS 5
 #define SUB (1u << SUB_BITS)

@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: The BatchWeave authors
 // SPDX-License-Identifier: Apache-2.0
-/** A histogram of durations in nanoseconds: log-linear buckets, ≤ 3.2 % error, fixed size. One thread. */
+/** A histogram of durations in nanoseconds: log-linear buckets, ≤ 3.2 % error, fixed size. One
+ * thread. */
 #ifndef BASE_HIST_H
 #define BASE_HIST_H
 

@@ -18,7 +18,8 @@ static void write_stderr(void *context, log_level level, const char *line)
     char text[LOG_LINE_BYTES + 64];
     const int size = snprintf(text, sizeof text, "batchweave: %s: %s\n", names[level], line);
     if (size > 0) {
-        /* One call per line keeps lines of several processes whole; a lost log line is no failure. */
+        /* One call per line keeps lines of several processes whole; a lost log line is no failure.
+         */
         const ssize_t written = write(STDERR_FILENO, text, (size_t)size);
         (void)written;
     }

@@ -4,7 +4,12 @@
 #ifndef BASE_LOG_H
 #define BASE_LOG_H
 
-typedef enum log_level { LOG_LEVEL_ERROR, LOG_LEVEL_WARN, LOG_LEVEL_INFO, LOG_LEVEL_DEBUG } log_level;
+typedef enum log_level {
+    LOG_LEVEL_ERROR,
+    LOG_LEVEL_WARN,
+    LOG_LEVEL_INFO,
+    LOG_LEVEL_DEBUG
+} log_level;
 
 typedef struct log_sink {
     log_level level; /* lines above it are dropped */

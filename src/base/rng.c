@@ -6,8 +6,8 @@
 #include <string.h>
 #include <sys/random.h>
 
-/* splitmix64: spreads a seed over the state, so that near seeds give far streams and no seed gives the
- * all-zero state that xoshiro cannot leave. */
+/* splitmix64: spreads a seed over the state, so that near seeds give far streams and no seed gives
+ * the all-zero state that xoshiro cannot leave. */
 static uint64_t splitmix(uint64_t *seed)
 {
     uint64_t z = *seed += 0x9e3779b97f4a7c15u;

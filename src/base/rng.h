@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: The BatchWeave authors
 // SPDX-License-Identifier: Apache-2.0
-/** Randomness enters through this: an integer generator that a seed reproduces (xoshiro256**). One thread. */
+/** Randomness enters through this: an integer generator that a seed reproduces (xoshiro256**). One
+ * thread. */
 #ifndef BASE_RNG_H
 #define BASE_RNG_H
 

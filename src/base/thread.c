@@ -8,7 +8,8 @@
 #include <signal.h>
 #include <time.h>
 
-/* A failing lock operation is a broken invariant (a lock not initialised, or not ours); debug builds stop. */
+/* A failing lock operation is a broken invariant (a lock not initialised, or not ours); debug
+ * builds stop. */
 static void expect_zero(int rc)
 {
     assert(rc == 0);

@@ -1,11 +1,11 @@
 // SPDX-FileCopyrightText: The BatchWeave authors
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Folding the tail into a segment and merging segments into an index (docs/format.md section 15): pure functions
- * of a base manifest, so that rivals write equal bytes under equal names.
+ * Folding the tail into a segment and merging segments into an index (docs/format.md section 15):
+ * pure functions of a base manifest, so that rivals write equal bytes under equal names.
  *
- * "due" says that a candidate may, "must" that a publish has to. The object built must be durable before the
- * candidate that references it is created.
+ * "due" says that a candidate may, "must" that a publish has to. The object built must be durable
+ * before the candidate that references it is created.
  */
 #ifndef CODEC_FOLD_H
 #define CODEC_FOLD_H

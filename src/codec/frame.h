@@ -60,8 +60,8 @@ bw_status frame_encode_head(const frame_head *head, const frame_item *items, buf
  * BW_CORRUPT, BW_FORMAT, BW_UNSUPPORTED. `items` has room for `items_max`; more is BW_CORRUPT. */
 bw_status frame_decode_head(view bytes, frame_head *head, frame_item *items, uint32_t items_max,
                             bw_error *error);
-/** Head checked as above and as the descriptor expects it; every item's CRC and all padding checked.
- * `bytes` is the whole frame. */
+/** Head checked as above and as the descriptor expects it; every item's CRC and all padding
+ * checked. `bytes` is the whole frame. */
 bw_status frame_verify(view bytes, const frame_head *expected, frame_item *items,
                        uint32_t items_max, bw_error *error);
 

@@ -3,8 +3,9 @@
 /**
  * The manifest (docs/format.md sections 9 – 12): the complete state of a namespace at one version.
  *
- * One struct serves both ways. A decoded manifest owns its bytes and arrays, is immutable and counted, so that
- * threads share it. A draft is the same struct filled by an intent with views into its base; it owns nothing.
+ * One struct serves both ways. A decoded manifest owns its bytes and arrays, is immutable and
+ * counted, so that threads share it. A draft is the same struct filled by an intent with views into
+ * its base; it owns nothing.
  */
 #ifndef CODEC_MANIFEST_H
 #define CODEC_MANIFEST_H

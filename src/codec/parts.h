@@ -7,7 +7,8 @@
 
 #include "codec/manifest.h"
 
-/** Bytes of the shortest entry and group: what a count must be backed by before memory is asked for.
+/** Bytes of the shortest entry and group: what a count must be backed by before memory is asked
+ * for.
  * */
 #define ENTRY_BYTES_MIN 75u
 #define GROUP_BYTES_MIN 54u

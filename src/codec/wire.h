@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The BatchWeave authors
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Reading little-endian fields from bytes that cannot be trusted, and the head, body, CRC of every object.
- * (docs/format.md sections 1 and 2; writing is base/buf.h.)
+ * Reading little-endian fields from bytes that cannot be trusted, and the head, body, CRC of every
+ * object. (docs/format.md sections 1 and 2; writing is base/buf.h.)
  */
 #ifndef CODEC_WIRE_H
 #define CODEC_WIRE_H

@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: The BatchWeave authors
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Items of kind `samples` (docs/format.md 5.3): a list of samples, each a list of ⟨key, value⟩ fields.
+ * Items of kind `samples` (docs/format.md 5.3): a list of samples, each a list of ⟨key, value⟩
+ * fields.
  *
  *     samples_begin(&b, out);
  *     samples_add(&b);                                    once per sample

@@ -11,7 +11,8 @@
 
 #include <cmocka.h>
 
-/* Computed from the published reference code of xoshiro256** and splitmix64. A change breaks every recorded seed. */
+/* Computed from the published reference code of xoshiro256** and splitmix64. A change breaks every
+ * recorded seed. */
 static void a_seed_gives_these_numbers_for_ever(void **state)
 {
     (void)state;
