@@ -14,7 +14,8 @@ typedef struct report_kind {
 
 static const report_kind kinds[] = {
     {"info", report_info},       {"steps", report_steps}, {"tail", report_tail},
-    {"inspect", report_inspect}, {"list", report_list},   {"gc", report_gc},
+    {"inspect", report_inspect}, {"list", report_list},   {"verify", report_verify},
+    {"gc", report_gc},
 };
 
 bw_status report_emit(report *r, bw_error *error)
@@ -46,7 +47,7 @@ bw_status report_run(bw_space *space, const char *what, const report_options *op
         return status;
     }
     return error_set(error, BW_INVALID,
-                     "there is no report \"%.40s\"; there are info, steps, tail, inspect, list "
-                     "and gc",
+                     "there is no report \"%.40s\"; there are info, steps, tail, inspect, list, "
+                     "verify and gc",
                      what);
 }

@@ -1,0 +1,92 @@
+// SPDX-FileCopyrightText: The BatchWeave authors
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * verify: proves a namespace from its bytes alone.
+ *
+ * The newest proved manifest says what there must be. Its steps are walked first, which gives the
+ * sum before each of them; then the chain of older manifests is held against those sums; then
+ * everything that is stored is listed and what nothing refers to is told apart. Damage is a finding
+ * and the walk goes on; a store that fails ends it.
+ *
+ * On a live namespace a sweep may pass: what is missing is judged by a manifest proved newest after
+ * the miss.
+ */
+#ifndef CLIENT_VERIFY_H
+#define CLIENT_VERIFY_H
+
+#include "client/listing.h"
+#include "client/reports.h"
+
+/** Names of objects that something refers to; a set of 64-bit hashes, since only "is anything else
+ * there" is asked. */
+typedef struct key_set {
+    uint64_t *hashes;
+    size_t count, capacity;
+    bool sorted;
+} key_set;
+
+/** One producer's entry, and how far its batches were seen. */
+typedef struct tiling {
+    const producer_entry *entry;
+    uint64_t seq, offset;
+    uint32_t epoch;
+} tiling;
+
+typedef struct verify {
+    report *r;
+    reader reader;
+    store *s; /* the reader's */
+    const genesis *g;
+    manifest *m; /* the newest when it began */
+    page page;
+    uint8_t *page_object;
+    key_set referenced;
+
+    /* steps */
+    uint64_t first;  /* first step that is described; below it nothing is proved */
+    hash128 *sums;   /* before step first + i; next − first + 1 of them */
+    bool *sum_known; /* … false where damage hides it */
+    uint64_t at;     /* next step of the walk */
+    hash128 sum;     /* before it */
+    bool known;      /* … is known */
+    tiling *tilings; /* sorted by id, as the map and then the page */
+    uint32_t tiling_count;
+    uint64_t retained_bytes;
+
+    /* counts for the summary */
+    uint64_t findings, first_version, blocks_retired, segments, parts, items, pads, states;
+    uint64_t apart[KEY_FOREIGN + 1];
+    uint64_t ghosts, newer;
+} verify;
+
+#define NO_STEP UINT64_MAX
+
+/** Hands out a finding: BW_OK, or BW_INTERRUPTED. Codes are in docs/reports.md. */
+bw_status verify_found(verify *v, const char *code, const char *key, uint64_t step, bw_error *error,
+                       const char *format, ...) __attribute__((format(printf, 6, 7)));
+/** A failed read or check: damage becomes a finding `code`, everything else ends the walk. */
+bw_status verify_judge(verify *v, bw_status status, const char *code, const char *key,
+                       uint64_t step, bw_error *error);
+/** True when a manifest proved newest now no longer needs `step` (below its trim) or describes it
+ * (below its swept). */
+bw_status verify_is_trimmed(verify *v, uint64_t step, bool swept, bool *trimmed, bw_error *error);
+
+bw_status key_set_add(key_set *set, const char *key);
+bool key_set_has(key_set *set, const char *key);
+void key_set_free(key_set *set);
+
+/** verify_steps.c: references, segments, sums, and each step by verify_batch. */
+bw_status verify_steps(verify *v, bw_error *error);
+/** verify_producers.c: tilings are set up, fed step by step, and held against the map and the page.
+ */
+bw_status verify_producers_begin(verify *v, bw_error *error);
+bw_status verify_producers_step(verify *v, uint64_t step, const descriptor *d, bw_error *error);
+bw_status verify_producers_end(verify *v, bw_error *error);
+/** verify_data.c: the parts of one step. */
+bw_status verify_batch(verify *v, uint64_t step, const descriptor *d, bw_error *error);
+/** verify_chain.c: markers, and the manifests above the highest. */
+bw_status verify_chain(verify *v, bw_error *error);
+/** verify_rest.c: what is stored beside. */
+bw_status verify_rest(verify *v, bw_error *error);
+
+#endif
