@@ -6,10 +6,10 @@ static bool for_people(cli *c, json_t *line)
 {
     static const char *const keys[] = {"token",       "slot_ms",   "swept_seq", "swept_offset",
                                        "state_bytes", "state_key", NULL};
-    size_t i;
-    json_t *producer;
+    json_t *producers = json_object_get(line, "producers");
     (void)c;
-    json_array_foreach(json_object_get(line, "producers"), i, producer) report_drop(producer, keys);
+    for (size_t i = 0; i < json_array_size(producers); i++)
+        report_drop(json_array_get(producers, i), keys);
     return true;
 }
 

@@ -35,8 +35,21 @@ static int print_line(void *context, const char *json)
     return !cli_flush() || signals_seen() != 0;
 }
 
+/** --timeout is also how long a report waits for the newest manifest. */
+static bw_status apply_timeout(cli *c)
+{
+    if (c->timeout_ns < 0)
+        return BW_OK;
+    char text[32];
+    snprintf(text, sizeof text, "%lldms", (long long)(c->timeout_ns / 1000000));
+    return bw_config_set(c->config, "report_timeout", text, c->error);
+}
+
 bw_status report_print(cli *c, const char *what, report_style style, report_filter filter)
 {
+    const bw_status applied = apply_timeout(c);
+    if (applied != BW_OK)
+        return applied;
     printer p = {.c = c, .style = style, .filter = filter};
     table_begin(&p.rows, stdout, 0);
     const bw_status status = bw_space_report(c->space, what, c->config, print_line, &p, c->error);

@@ -89,7 +89,8 @@ class CliTest(unittest.TestCase):
         return result
 
     def run_cli(self, *words, expect=0, input=None, env=None, **more):
-        process = self.start(*words, env=env, stdin=subprocess.PIPE if input is not None else subprocess.DEVNULL, **more)
+        stdin = subprocess.PIPE if input is not None else subprocess.DEVNULL
+        process = self.start(*words, env=env, stdin=stdin, **more)
         return self.finish(process, expect, input)
 
     def json_lines(self, *words, expect=0, **more):

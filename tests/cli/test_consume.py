@@ -55,7 +55,8 @@ class Consume(harness.CliTest):
         self.run_cli("seal", self.url)
         lines = self.digest("--world", 8, "--set", "tp=2")
         self.assertEqual([(x["d"], x["c"]) for x in lines], [(0, 0), (0, 1), (1, 0), (1, 1)] * 2)
-        self.assertEqual(self.digest("--world", 8, "--rank", 7, "--set", "tp=2"), [x for x in lines if x["d"] + x["c"] == 2])
+        last = [x for x in lines if x["d"] + x["c"] == 2]
+        self.assertEqual(self.digest("--world", 8, "--rank", 7, "--set", "tp=2"), last)
 
     def test_mesh(self):
         self.fill()
@@ -91,7 +92,8 @@ class Consume(harness.CliTest):
         self.produce_frames(self.FRAMES[:6], "q")
         lines = self.finish(process).out.splitlines()
         self.assertEqual([json.loads(line)["step"] for line in lines], [20] * 3)
-        self.assertIn("group", self.refused("INVALID", "consume", self.url, "--world", 3, "--rank", 0, "--from", "latest").err)
+        result = self.refused("INVALID", "consume", self.url, "--world", 3, "--rank", 0, "--from", "latest")
+        self.assertIn("group", result.err)
         self.refused("INVALID", "consume", self.url, "--world", 3, "--from", "soon")
         self.refused("BEYOND_END", "consume", self.url, "--world", 3, "--from", 1000)
 
@@ -128,8 +130,8 @@ class Consume(harness.CliTest):
 
     def test_interrupted_saves_the_newest_step(self):
         self.fill()
-        process = self.start("consume", self.url, "--world", 3, "--cursor", "c.json", "--save-every", 1000, "--digest",
-                             "--step-ms", 30, stdin=None)
+        process = self.start("consume", self.url, "--world", 3, "--cursor", "c.json", "--save-every", 1000,
+                             "--digest", "--step-ms", 30)
         seen = [json.loads(process.stdout.readline()) for _ in range(9)]
         process.send_signal(signal.SIGTERM)
         result = self.finish(process, 143)
@@ -146,8 +148,8 @@ class Consume(harness.CliTest):
         self.assertEqual(self.digest("--world", 3, "--cursor", "c.json", "--save-every", 4)[0]["step"], 8)
 
     def kill_at(self, *words, fault):
-        process = self.start("consume", self.url, "--world", 3, "--cursor", "c.json", *words, "--out", "out", "--digest",
-                             env={"BATCHWEAVE_FAULT": fault})
+        process = self.start("consume", self.url, "--world", 3, "--cursor", "c.json", *words, "--out", "out",
+                             "--digest", env={"BATCHWEAVE_FAULT": fault})
         return self.finish(process, -signal.SIGKILL).out
 
     def test_killed_and_started_again(self):

@@ -12,7 +12,7 @@ import unittest
 import harness
 from harness import frame, samples_of
 
-# A child that writes COUNT frames from BATCHWEAVE_OFFSET on; frame k is "SHARD k", in pieces, so that kills cut it anywhere.
+# A child that writes COUNT frames from BATCHWEAVE_OFFSET on; frame k is k % 50 times "SHARD k".
 CHILD = """
 import os, sys, time
 count, pause, fail_at = int(sys.argv[1]), float(sys.argv[2]), int(sys.argv[3])
@@ -332,8 +332,9 @@ class Exec(harness.CliTest):
 
     def test_exit_status_without_frames(self):
         self.init(1)
-        self.assertIn("status 9", self.refused("CHILD_FAILED", "produce", self.url, "--id", "p", "--exec", "exit 9").err)
-        self.assertIn("signal 9", self.refused("CHILD_FAILED", "produce", self.url, "--id", "q", "--exec", "kill -9 $$").err)
+        for command, needle in (("exit 9", "status 9"), ("kill -9 $$", "signal 9")):
+            result = self.refused("CHILD_FAILED", "produce", self.url, "--id", "p", "--exec", command, "--new-input")
+            self.assertIn(needle, result.err)
 
     def test_killed_and_started_again(self):
         self.init(2, 1)

@@ -1,0 +1,233 @@
+# SPDX-FileCopyrightText: The BatchWeave authors
+# SPDX-License-Identifier: Apache-2.0
+"""info, inspect, get, tail, verify, gc, seal: their lines keep their keys, and reading never writes."""
+
+import hashlib
+import json
+import os
+import signal
+import subprocess
+import time
+import unittest
+
+import harness
+from harness import frame
+
+INFO = set("url uuid created_ms dp cp items expected_producers block_size tail_cap part_size page_min max_lag "
+           "max_bytes layout schema version next_step trim_step swept_step sealed committed_bytes swept_bytes finished_producers "
+           "committer clock_ms manifest_bytes segments tail_steps page_entries producers groups "
+           "last_commit_age_ms".split())
+PRODUCER = set("id epoch seq offset finished forgotten last_publish last_commit swept_seq swept_offset slot_ms token "
+               "state_bytes".split())
+STEP = set("step producer epoch seq start end nonce kind items form parts bytes samples tokens tag key".split())
+IDLE = set("idle idle_ms step version producers producers_alive last_commit_age_ms".split())
+GC = set("applied newest_version blocks_retired blocks_total manifests_deleted ghosts_deleted".split())
+OBJECT = set("key kind bytes modified_ms".split())
+GET = set("step d c item kind pad bytes sha256".split())
+KINDS = {"genesis": "genesis", "manifest": "manifest", "segment": "segment", "data": "part", "hint": "hint"}
+
+
+class Reports(harness.CliTest):
+    FRAMES = [f"item {k} ".encode() * (1 + k % 30) for k in range(40)]
+
+    def setUp(self):
+        super().setUp()
+        self.init(2, 2, "--block-size", 4, "--tail-cap", 256, "--part-size", 4096)
+        self.produce_frames(self.FRAMES[:20], "a", "--set", "policy=naive")
+        self.produce_frames(self.FRAMES[20:], "b", "--set", "policy=naive")
+
+    def content(self):
+        return {str(p.relative_to(self.space)): (p.read_bytes(), p.stat().st_mtime_ns)
+                for p in self.space.rglob("*") if p.is_file()}
+
+    def test_info(self):
+        line = self.json_line("info", self.url)
+        self.assertEqual(set(line), INFO)
+        self.assertEqual([line[name] for name in ("dp", "cp", "items", "next_step", "sealed")], [2, 1, 2, 10, False])
+        self.assertEqual([set(p) for p in line["producers"]], [PRODUCER] * 2)
+        self.assertEqual([(p["id"], p["offset"], p["finished"]) for p in line["producers"]],
+                         [("a", 20, True), ("b", 20, True)])
+        text = self.run_cli("info", self.url).out.decode()
+        self.assertIn(line["uuid"], text)
+        self.assertRegex(text, r"\n  a +1 +5 +20 +yes")
+
+    def test_get(self):
+        self.assertEqual(self.run_cli("get", self.url, 1, 1, 0, 1).out, self.FRAMES[7])
+        self.assertEqual(self.run_cli("get", self.url, 1, 1, 0).out, self.FRAMES[5] + self.FRAMES[7])
+        self.assertEqual(self.run_cli("get", self.url, 1).out, b"".join(self.FRAMES[k] for k in (4, 6, 5, 7)))
+        lines = self.json_lines("get", self.url, 1)
+        self.assertEqual([set(line) for line in lines], [GET] * 4)
+        digests = [hashlib.sha256(self.FRAMES[k]).hexdigest() for k in (4, 6, 5, 7)]
+        self.assertEqual([x["sha256"] for x in lines], digests)
+        meta = self.json_line("get", self.url, 1, "--meta")
+        self.assertEqual((meta["step"], meta["producer"], meta["items"]), (1, "a", 2))
+        self.refused("BEYOND_END", "get", self.url, 10)
+        self.refused("BEYOND_END", "get", self.url, 10, "--meta")
+        self.refused("INVALID", "get", self.url, 1, 2, 0)
+        self.refused("INVALID", "get", self.url, 1, 0, 1)
+        self.refused("INVALID", "get", self.url, 1, 0, 0, 2)
+
+    def test_inspect_lists_all_objects(self):
+        lines = self.json_lines("inspect", self.url)
+        self.assertEqual([set(line) for line in lines], [OBJECT] * len(lines))
+        found = {name: len(data) for name, (data, _) in self.content().items()}
+        self.assertEqual({x["key"]: x["bytes"] for x in lines}, found)
+        for line in lines:
+            self.assertEqual(line["kind"], KINDS[line["key"].split("/")[0]])
+        some = self.json_lines("inspect", self.url, "--prefix", "segment/")
+        self.assertEqual(some, [x for x in lines if x["key"].startswith("segment/")])
+        self.assertTrue(some)
+
+    def test_inspect_decodes_each(self):
+        for line in self.json_lines("inspect", self.url):
+            one = self.json_line("inspect", self.url, line["key"])
+            self.assertEqual((one["key"], one["kind"], one["bytes"]), (line["key"], line["kind"], line["bytes"]))
+            self.assertEqual(one, self.json_line("inspect", self.url, "--key", line["key"]))
+            self.run_cli("inspect", self.url, line["key"])
+
+    def test_steps(self):
+        lines = self.json_lines("inspect", self.url, "--first", 3, "--last", 7)
+        self.assertEqual([x["step"] for x in lines], [3, 4, 5, 6])
+        self.assertEqual([set(line) for line in lines], [STEP] * 4)
+        self.assertEqual([(x["start"], x["end"]) for x in lines], [(12, 16), (16, 20), (0, 4), (4, 8)])
+
+    def test_tail(self):
+        process = self.start("tail", self.url, "-o", "json")
+        lines = [json.loads(process.stdout.readline()) for _ in range(11)]
+        self.assertEqual([set(line) for line in lines], [STEP] * 10 + [IDLE])
+        self.produce_frames(self.FRAMES[:4], "c")
+        self.run_cli("seal", self.url)
+        rest = [json.loads(line) for line in self.finish(process).out.splitlines()]
+        self.assertEqual([x["step"] for x in rest if "idle" not in x], [10])
+        text = self.run_cli("tail", self.url, "--from", 8).out.decode().splitlines()
+        self.assertEqual([line.split()[0] for line in text], ["step", "8", "9", "10"])
+
+    def test_tail_says_why_it_waits_and_ends_by_a_signal(self):
+        process = self.start("tail", self.url)
+        time.sleep(4.2)
+        process.send_signal(signal.SIGINT)
+        result = self.finish(process, 130)
+        self.assertIn("waiting for ", result.err)
+        self.assertIn("0 of 2 producers are not finished", result.err)
+        self.assertEqual(len(result.out.splitlines()), 11)
+
+    def more_commits(self):
+        """Open, publish and finish of each are commits of their own."""
+        for k in range(6):
+            self.produce_frames([b"x"], f"more-{k}")
+
+    def test_gc(self):
+        self.more_commits()
+        before = self.content()
+        dry = self.json_line("gc", self.url, "--manifests-only")
+        self.assertEqual(set(dry), GC)
+        self.assertEqual(dry["applied"], False)
+        self.assertGreater(dry["blocks_retired"], 0)
+        self.assertEqual(self.content(), before)
+        wet = self.json_line("gc", self.url, "--manifests-only", "--apply")
+        self.assertEqual(wet["applied"], True)
+        after = self.content()
+        gone = {name for name in before if name not in after}
+        self.assertEqual(len(gone), wet["manifests_deleted"])
+        self.assertTrue(gone and all(name.startswith("manifest/") for name in gone))
+        self.assertEqual(sum(name.startswith("retired/") for name in after), wet["blocks_total"])
+        again = self.json_line("gc", self.url, "--manifests-only", "--apply")
+        self.assertEqual((again["blocks_retired"], again["manifests_deleted"]), (0, 0))
+        self.run_cli("verify", self.url, "--deep")
+        self.run_cli("info", self.url)
+
+    def test_gc_deletes_ghosts(self):
+        self.more_commits()
+        self.run_cli("gc", self.url, "--manifests-only", "--apply")
+        (self.space / "manifest" / f"{1:020}.manifest").write_bytes(b"late")
+        self.assertEqual(self.json_line("gc", self.url, "--manifests-only", "--apply")["ghosts_deleted"], 1)
+
+    def test_gc_watches(self):
+        process = self.start("gc", self.url, "--manifests-only", "--apply", "--watch", "50ms", "-o", "json")
+        lines = [json.loads(process.stdout.readline()) for _ in range(3)]
+        self.assertEqual([x["applied"] for x in lines], [True] * 3)
+        process.send_signal(signal.SIGTERM)
+        self.finish(process, 143)
+
+    def test_seal(self):
+        self.run_cli("produce", self.url, "--id", "c", "--exec", "exit 1", expect=4)
+        self.refused("SEAL_REFUSED", "seal", self.url)
+        line = self.json_line("seal", self.url, "--force")
+        self.assertEqual((set(line), line["sealed"]), ({"uuid", "sealed"}, True))
+        self.run_cli("seal", self.url)
+        self.assertTrue(self.json_line("info", self.url)["sealed"])
+
+    def test_verify(self):
+        for words in ([], ["--deep"]):
+            lines = self.json_lines("verify", self.url, *words)
+            self.assertTrue(lines)
+        before = self.content()
+        path = next(self.space.joinpath("segment").iterdir())
+        data = bytearray(path.read_bytes())
+        data[40] ^= 1
+        path.chmod(0o600)
+        path.write_bytes(data)
+        result = self.run_cli("verify", self.url, expect=5)
+        self.assert_code(result, "UNCLEAN")
+        self.assertIn(str(path.relative_to(self.space)), result.out.decode())
+        path.write_bytes(before[str(path.relative_to(self.space))][0])
+        self.run_cli("verify", self.url, "--deep")
+
+    def test_reading_never_writes(self):
+        before = self.content()
+        for words in (["info"], ["inspect"], ["inspect", "genesis"], ["get", 0], ["get", 0, "--meta"], ["verify"],
+                      ["verify", "--deep"], ["gc", "--manifests-only"], ["inspect", "--first", 0],
+                      ["consume", "--world", 2, "--steps", 5]):
+            self.run_cli(words[0], self.url, *words[1:])
+            self.assertEqual(self.content(), before, words)
+
+    def test_readers_need_no_permission_to_write(self):
+        for path in [self.space, *self.space.rglob("*")]:
+            path.chmod(0o555 if path.is_dir() else 0o444)
+        self.folder.chmod(0o755)
+        more = {"user": 65534, "group": 65534, "extra_groups": []} if os.geteuid() == 0 else {}
+        for words in (["info"], ["consume", "--world", 2, "--steps", 5], ["verify", "--deep"], ["inspect"]):
+            self.run_cli(words[0], self.url, *words[1:], **more)
+        self.refused("DENIED", "produce", self.url, "--id", "z", "--exec", "true", **more)
+        for path in [self.space, *self.space.rglob("*")]:
+            path.chmod(0o755)
+
+    def test_a_closed_pipe_ends_quietly(self):
+        process = subprocess.Popen([harness.BINARY, "tail", self.url, "-o", "json"], stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE)
+        process.stdout.readline()
+        process.stdout.close()
+        self.assertEqual(process.wait(10), -signal.SIGPIPE)
+        self.assertEqual(process.stderr.read(), b"")
+        process.stderr.close()
+
+
+class Init(harness.CliTest):
+    def test_all_options(self):
+        self.run_cli("init", self.url, "--dp", 3, "--cp", 2, "--items", 4, "--producers", 5, "--max-lag", 6,
+                     "--max-bytes", "7GiB", "--block-size", 8, "--tail-cap", "1KiB", "--part-size", "64KiB",
+                     "--page-min", 9, "--layout", "headtail", "--schema", "any \"text\"")
+        line = self.json_line("info", self.url)
+        expected = dict(dp=3, cp=2, items=4, expected_producers=5, max_lag=6, max_bytes=7 << 30, block_size=8,
+                        tail_cap=1024, part_size=65536, page_min=9, layout="headtail", schema="any \"text\"")
+        self.assertEqual({name: line[name] for name in expected}, expected)
+
+    def test_line(self):
+        line = self.json_line("init", self.url, "--dp", 3)
+        self.assertEqual((set(line), line["dp"], line["cp"], line["items"]), ({"uuid", "dp", "cp", "items"}, 3, 1, 1))
+        self.assertEqual(line["uuid"], self.json_line("info", self.url)["uuid"])
+
+    def test_set_is_the_option(self):
+        self.run_cli("init", self.url, "--set", "items=7", "--dp", 1)
+        self.assertEqual(self.json_line("info", self.url)["items"], 7)
+
+    def test_killed_init_is_finished_by_a_writer(self):
+        self.finish(self.start("init", self.url, "--dp", 1, env={"BATCHWEAVE_FAULT": "kill:create-in-flight:2"}), None)
+        if not list((self.space / "manifest").glob("*")):
+            self.refused("NOT_READY", "info", self.url)
+        self.run_cli("produce", self.url, "--id", "p", "frames:-", input=frame(b"a"))
+        self.assertEqual(self.json_line("info", self.url)["next_step"], 1)
+
+
+if __name__ == "__main__":
+    unittest.main()
