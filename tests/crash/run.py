@@ -31,6 +31,8 @@ STOP_POINTS = ("create-in-flight", "created")
 RANKS = 4
 BLOCK_SIZE = 4
 STUCK_SECONDS = 60
+# Few batches a commit and quick commits: many of them are in flight when something strikes.
+PACE = ("--set", "staged_batches=4", "--set", "policy=fixed:20")
 
 
 class Failure(Exception):
@@ -195,7 +197,7 @@ class Round:
 
     def passages(self, point):
         """At which passage of a point a fault may strike. A publish comes after the open, hence from 2 for most."""
-        return {"staging": (1, 30), "prefetch": (1, 30), "cursor-save": (1, 6)}.get(point, (1, 4))
+        return {"staging": (1, 30), "prefetch": (1, 30), "cursor-save": (1, 6)}.get(point, (1, 6))
 
     def prepare(self):
         shop, rng = self.shop, self.rng
@@ -207,7 +209,8 @@ class Round:
         self.documents = inputs.write_documents(text, rng, 60)
         self.text_producers = ["text-0", "text-1"]
         for k, name in enumerate(self.text_producers):
-            words = shop.words("produce", "--id", name, "--shard", f"{k}/2", "--seq-len", 100, f"text:{text}")
+            words = shop.words("produce", "--id", name, "--shard", f"{k}/2", "--seq-len", 100, *PACE,
+                               f"text:{text}")
             self.agents.append(Agent(self, name, words, "producer"))
         for rank in [*range(RANKS), None]:
             name = "all-ranks" if rank is None else f"rank-{rank}"
@@ -220,7 +223,7 @@ class Round:
     def add_frames(self, name, count, kind):
         path = os.path.join(self.shop.folder, name + ".frames")
         self.frames[name] = inputs.write_frames(path, self.rng, name, count)
-        words = self.shop.words("produce", "--id", name, "--shard", "0/1", "frames:" + path)
+        words = self.shop.words("produce", "--id", name, "--shard", "0/1", *PACE, "frames:" + path)
         self.agents.append(Agent(self, name, words, kind))
 
     def add_filler(self):

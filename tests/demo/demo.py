@@ -27,7 +27,7 @@ RANKS = 8
 BLOCK_SIZE = 4
 TIME_LIMIT = 100
 KILLS = 3  # of producers, and as many of the trainer
-PAUSE = {"producer": (0.05, 0.3), "trainer": (0.2, 1.2)}  # seconds from one kill to the next
+PAUSE = {"producer": (0.1, 0.5), "trainer": (0.2, 1.2)}  # seconds from one kill to the next
 
 
 class Sad(Exception):
@@ -88,7 +88,7 @@ class Demo:
 
     def producer(self, number, fault=None):
         words = self.shop.words("produce", "--id", f"p{number}", "--shard", f"{number}/{PRODUCERS}", "--seq-len", 512,
-                                f"text:{self.text}")
+                                "--set", "staged_batches=8", f"text:{self.text}")
         return Worker(f"p{number}", lambda life: self.shop.start(f"p{number}", words, None if life else fault))
 
     def trainer(self):

@@ -4,7 +4,7 @@
 
 import os
 
-BYTES_AT_MOST = 4_000_000
+BYTES_AT_MOST = 6_000_000
 
 
 def root():
