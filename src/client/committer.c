@@ -129,23 +129,25 @@ static void commit_done(bw_producer *p, const commit_report *r, int64_t began_ns
     manifest_unref(m);
 }
 
+/* Store trouble and limits may pass; a refusal by a proved manifest, or a store that breaks its
+ * promises, does not. */
+static bool may_pass(bw_status status)
+{
+    const bw_class class = bw_status_class(status);
+    return (class == BW_CLASS_WAIT || class == BW_CLASS_STORE) && status != BW_DENIED &&
+           status != BW_STORE_UNSAFE;
+}
+
 /* The outcome of the commit's own failure, or of the driver's. */
 static void commit_failed(bw_producer *p, const bw_error *why)
 {
     lock_acquire(&p->lock);
-    switch (bw_status_class(why->code)) {
-    case BW_CLASS_WAIT:
-    case BW_CLASS_STORE:
-        if (why->code != BW_DENIED && why->code != BW_STORE_UNSAFE) {
-            p->locked.commit_blocked = true;
-            producer_blocked_locked(p, why);
-            p->worker.not_before_ns = now() + backoff(&p->worker);
-            break;
-        }
-        /* fall through */
-    default:
+    if (may_pass(why->code)) {
+        p->locked.commit_blocked = true;
+        producer_blocked_locked(p, why);
+        p->worker.not_before_ns = now() + backoff(&p->worker);
+    } else {
         producer_fail_locked(p, why);
-        break;
     }
     lock_release(&p->lock);
 }
@@ -233,8 +235,11 @@ static bool next_work_locked(bw_producer *p, work *w, int64_t *due_ns)
     w->intent.publish.finish = p->locked.finishing && count == stage_batches(p->locked.stage);
     if (count == 0 && !w->intent.publish.finish)
         return false;
-    w->urgent =
-        w->intent.publish.finish || stage_published_seq(p->locked.stage) < p->locked.urgent_seq;
+    /* A hurry is worth one commit: when all that was put before it is ready. Until then the cadence
+     * decides. */
+    const uint64_t published = stage_published_seq(p->locked.stage);
+    const bool reached = published + count >= p->locked.urgent_seq || count == PUBLISH_MAX;
+    w->urgent = w->intent.publish.finish || (published < p->locked.urgent_seq && reached);
     const int64_t now_ns = now();
     int64_t start_ns = w->urgent ? now_ns : cadence_due(&p->worker.cadence, p->locked.ready_ns);
     if (start_ns < p->worker.not_before_ns)

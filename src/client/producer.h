@@ -174,7 +174,7 @@ struct bw_producer {
         uint32_t jobs; /* with the executor */
         bool started;
         pthread_t thread;
-        uint64_t urgent_seq; /* attempts are urgent until this one is published */
+        uint64_t urgent_seq; /* to be published at once when it is ready */
         int64_t ready_ns;    /* since when the first staged batch is ready; 0: it is not */
         bool finishing, finished;
         bool attempt_open; /* a commit is being driven */
