@@ -2,6 +2,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "patience.h"
 #include "report.h"
+#include "table.h"
+
+/** Findings are rows; the summary at the end is a sheet, with the verdict in words. */
+static bool for_people(cli *c, json_t *line)
+{
+    static const char *const keys[] = {"summary", "clean", NULL};
+    (void)c;
+    if (json_object_get(line, "summary") == NULL)
+        return true;
+    const bool clean = json_is_true(json_object_get(line, "clean"));
+    report_drop(line, keys);
+    printf("%s:\n", clean ? "clean" : "NOT clean");
+    sheet_print(line, stdout, 2);
+    return false;
+}
 
 static bw_status run(cli *c)
 {
@@ -11,7 +26,7 @@ static bw_status run(cli *c)
     if (status != BW_OK)
         return status;
     patience_begin("the bytes of the namespace are read and checked");
-    status = report_print(c, "verify", REPORT_TABLE, NULL);
+    status = report_print(c, "verify", REPORT_TABLE, for_people);
     patience_end();
     return status;
 }

@@ -14,13 +14,18 @@ import harness
 from harness import frame
 
 INFO = set("url uuid created_ms dp cp items expected_producers block_size tail_cap part_size page_min max_lag "
-           "max_bytes layout schema version next_step trim_step swept_step sealed committed_bytes swept_bytes finished_producers "
-           "committer clock_ms manifest_bytes segments tail_steps page_entries producers groups "
+           "max_bytes layout schema version next_step trim_step swept_step sealed committed_bytes swept_bytes "
+           "finished_producers committer clock_ms manifest_bytes segments tail_steps page_entries producers groups "
            "last_commit_age_ms".split())
 PRODUCER = set("id epoch seq offset finished forgotten last_publish last_commit swept_seq swept_offset slot_ms token "
                "state_bytes".split())
 STEP = set("step producer epoch seq start end nonce kind items form parts bytes samples tokens tag key".split())
 IDLE = set("idle idle_ms step version producers producers_alive last_commit_age_ms".split())
+VERIFY = set("summary clean findings deep first_version newest_version unproven_below_version unproven_below_step "
+             "trim_step swept_step next_step sealed producers segments parts items pads states blocks_retired ghosts "
+             "newer_manifests unreferenced_parts unreferenced_states unreferenced_segments unreferenced_pages probes "
+             "temporary foreign".split())
+FINDING = {"finding", "key", "step", "message"}
 GC = set("applied newest_version blocks_retired blocks_total manifests_deleted ghosts_deleted".split())
 OBJECT = set("key kind bytes modified_ms".split())
 GET = set("step d c item kind pad bytes sha256".split())
@@ -159,16 +164,24 @@ class Reports(harness.CliTest):
 
     def test_verify(self):
         for words in ([], ["--deep"]):
-            lines = self.json_lines("verify", self.url, *words)
-            self.assertTrue(lines)
+            *apart, line = self.json_lines("verify", self.url, *words)
+            self.assertEqual({x["apart"] for x in apart} - {"unreferenced"}, set())
+            self.assertEqual(set(line), VERIFY)
+            self.assertEqual((line["summary"], line["clean"], line["deep"], line["next_step"]),
+                             (True, True, bool(words), 10))
+            self.assertEqual(line["items"], 40 if words else 0)
         before = self.content()
-        path = next(self.space.joinpath("segment").iterdir())
+        newest = self.json_line("info", self.url)["version"]
+        manifest = self.json_line("inspect", self.url, f"manifest/{newest:020}.manifest")
+        path = self.space / manifest["references"][0]["key"]
         data = bytearray(path.read_bytes())
         data[40] ^= 1
         path.chmod(0o600)
         path.write_bytes(data)
         result = self.run_cli("verify", self.url, expect=5)
         self.assert_code(result, "UNCLEAN")
+        finding = json.loads(self.run_cli("verify", self.url, "-o", "json", expect=5).out.splitlines()[0])
+        self.assertEqual(set(finding), FINDING)
         self.assertIn(str(path.relative_to(self.space)), result.out.decode())
         path.write_bytes(before[str(path.relative_to(self.space))][0])
         self.run_cli("verify", self.url, "--deep")
