@@ -32,6 +32,8 @@ static bw_status run(cli *c)
     if (!args_given(c, "manifests-only"))
         return cli_fail(c, BW_UNSUPPORTED,
                         "this version reclaims manifests only: give --manifests-only");
+    if (args_given(c, "watch"))
+        signals_graceful();
     const bool apply = args_given(c, "apply");
     bw_status status = report_set(c, "apply", apply ? "true" : NULL);
     if (status == BW_OK)

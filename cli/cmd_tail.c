@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "patience.h"
 #include "report.h"
+#include "signals.h"
 
 #include <stdio.h>
 
@@ -30,6 +31,7 @@ static bool print_steps(cli *c, json_t *line)
 
 static bw_status run(cli *c)
 {
+    signals_graceful();
     const bw_status status = report_set(c, "first", args_text(c, "from"));
     return status == BW_OK ? report_run(c, "tail", REPORT_TABLE, print_steps) : status;
 }

@@ -119,7 +119,7 @@ bw_status outbox_drain(outbox *o)
 int outbox_tick(void *context)
 {
     outbox *o = context;
-    patience_tell(&o->input, "the input to give more");
+    patience_tell(&o->input, "the input");
     return outbox_drain(o) != BW_OK || signals_seen() != 0;
 }
 
@@ -215,7 +215,7 @@ bw_status outbox_fill(outbox *o, source *s)
     bw_status ended = BW_OK;
     while (l->count < slots) {
         patience_reset(&o->input);
-        ended = source_next(s, &l->items[l->count]);
+        ended = signals_seen() != 0 ? BW_INTERRUPTED : source_next(s, &l->items[l->count]);
         if (ended != BW_OK)
             break;
         l->bytes += l->items[l->count].size;

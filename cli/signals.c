@@ -13,11 +13,15 @@ static struct {
 } interrupts[INTERRUPTS_MAX];
 static volatile sig_atomic_t interrupt_count;
 static volatile sig_atomic_t received;
+static volatile sig_atomic_t graceful;
 
 static void on_signal(int number)
 {
-    if (received != 0)
+    if (received != 0 || !graceful) {
+        static const char text[] = "batchweave: ended by a signal [INTERRUPTED]\n";
+        (void)!write(STDERR_FILENO, text, sizeof text - 1);
         _exit(128 + number);
+    }
     received = number;
     for (int i = 0; i < interrupt_count; i++)
         interrupts[i].interrupt(interrupts[i].handle);
@@ -35,6 +39,11 @@ void signals_install(void)
     sigaction(SIGCHLD, &action, NULL);
 }
 
+void signals_graceful(void)
+{
+    graceful = 1;
+}
+
 int signals_seen(void)
 {
     return received;
@@ -42,6 +51,7 @@ int signals_seen(void)
 
 int signals_add(interrupt_fn interrupt, void *handle)
 {
+    signals_graceful();
     if ((size_t)interrupt_count >= INTERRUPTS_MAX)
         return -1;
     interrupts[interrupt_count].interrupt = interrupt;

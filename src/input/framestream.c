@@ -17,6 +17,8 @@
 /** Memory for a frame grows by at most this much ahead of its bytes. */
 #define STEP_BYTES (1u << 20)
 #define LENGTH_BYTES 4u
+/** Passing over frames of a file never waits, but may take long. */
+#define TICK_FRAMES 4096u
 
 struct framestream {
     framestream_options options;
@@ -161,6 +163,9 @@ bw_status framestream_skip(framestream *s, uint64_t frames, bw_error *error)
 {
     for (uint64_t passed = 0; passed < frames;) {
         uint32_t length;
+        if (s->index % TICK_FRAMES == TICK_FRAMES - 1 && s->options.tick != NULL &&
+            s->options.tick(s->options.context) != 0)
+            return error_set(error, BW_INTERRUPTED, "interrupted after %" PRIu64 " frames", passed);
         const bw_status status = next_length(s, &length, error);
         if (status == BW_END)
             return error_set(error, BW_INPUT_CHANGED,

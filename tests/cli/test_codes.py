@@ -24,7 +24,6 @@ NOT_BY_COMMAND = {
     "READ_ONLY": "each command opens as it needs",
     "MANIFEST_FULL": "needs some hundred thousand producers",
     "UNKNOWN": "needs a store that does not answer",
-    "TIMEOUT": "a local store answers; limits need a group",
     "BLOCKED": "limits need a group",
     "UNSET_ITEM": "produce sets every slot",
     "TRIMMED": "nothing is trimmed without groups",
@@ -80,6 +79,10 @@ class Codes(harness.CliTest):
         self.wait_for("its threads", lambda: len(os.listdir(f"/proc/{process.pid}/task")) > 1)
         process.send_signal(signal.SIGINT)
         self.assert_code(self.finish(process, 130), "INTERRUPTED")
+
+    def code_timeout(self):
+        self.init(1)
+        self.check("TIMEOUT", ["info", self.url, "--timeout", 0])
 
     def code_unsupported(self):
         self.init(1)

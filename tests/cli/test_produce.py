@@ -283,6 +283,18 @@ class Frames(harness.CliTest):
         self.run_cli("seal", self.url)
         self.assertEqual(self.delivered(1), self.FRAMES[:12])
 
+    def test_a_second_signal_ends_at_once(self):
+        self.init(1)
+        mark = self.folder / "child"
+        process = self.start("produce", self.url, "--id", "p", "--exec",
+                             f"trap '' TERM; echo $$ > {mark}; sleep 20; sleep 20")
+        self.wait_for("its child", lambda: mark.exists() and mark.read_text().strip())
+        process.send_signal(signal.SIGINT)
+        time.sleep(0.2)
+        process.send_signal(signal.SIGINT)
+        self.assertEqual(process.wait(0.7), 130)  # a stubborn child is given a second
+        harness.os.killpg(int(mark.read_text()), signal.SIGKILL)
+
     def test_a_silent_input_is_said(self):
         self.init(1)
         process = self.start("produce", self.url, "--id", "p", "frames:-", stdin=subprocess.PIPE)

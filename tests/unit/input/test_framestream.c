@@ -225,6 +225,34 @@ static void test_large_frames_through_a_pipe(void **state)
     buf_free(&frame);
 }
 
+static int stop_at_once(void *context)
+{
+    (void)context;
+    return 1;
+}
+
+static void test_skipping_can_be_interrupted(void **state)
+{
+    (void)state;
+    buf file;
+    buf_init(&file, 1u << 20);
+    buf_put_zero(&file, 4 * 10000);
+    scratch_file("zero", file.data, file.size);
+    const char *const path = scratch_path("zero");
+    framestream *stream;
+    const framestream_options options = {.paths = &path,
+                                         .count = 1,
+                                         .fd = -1,
+                                         .shards = 1,
+                                         .frame_bytes_max = FRAME_MAX,
+                                         .tick = stop_at_once};
+    assert_int_equal(framestream_open(&options, &stream, NULL), BW_OK);
+    assert_int_equal(framestream_skip(stream, 4000, NULL), BW_OK);
+    assert_int_equal(framestream_skip(stream, 4000, NULL), BW_INTERRUPTED);
+    framestream_close(stream);
+    buf_free(&file);
+}
+
 static void test_what_cannot_be_opened_is_named(void **state)
 {
     (void)state;
@@ -255,6 +283,7 @@ int main(void)
         cmocka_unit_test(test_truncated_at_each_byte),
         cmocka_unit_test(test_huge_lengths_are_refused),
         cmocka_unit_test(test_large_frames_through_a_pipe),
+        cmocka_unit_test(test_skipping_can_be_interrupted),
         cmocka_unit_test(test_what_cannot_be_opened_is_named),
     };
     return cmocka_run_group_tests(tests, scratch_make, scratch_remove);

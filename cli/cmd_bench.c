@@ -1,0 +1,114 @@
+// SPDX-FileCopyrightText: The BatchWeave authors
+// SPDX-License-Identifier: Apache-2.0
+#include "cli.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define WORDS_MAX 48u
+#define PATH_BYTES 4096u
+
+/** bw-bench beside this program, where an installation keeps it, or in a build folder; false:
+ * nowhere. */
+static bool find_bench(char *path)
+{
+    static const char *const places[] = {"bw-bench", "../libexec/batchweave/bw-bench",
+                                         "../bench/bw-bench"};
+    char own[PATH_BYTES];
+    const ssize_t size = readlink("/proc/self/exe", own, sizeof own - 1);
+    own[size < 0 ? 0 : size] = '\0';
+    char *slash = strrchr(own, '/');
+    if (slash == NULL)
+        return false;
+    *slash = '\0';
+    for (size_t i = 0; i < COUNT_OF(places); i++) {
+        const int length = snprintf(path, PATH_BYTES, "%s/%s", own, places[i]);
+        if (length > 0 && (size_t)length < PATH_BYTES && access(path, X_OK) == 0)
+            return true;
+    }
+    return false;
+}
+
+/** Becomes bw-bench: returns only when that fails. */
+static bw_status run(cli *c)
+{
+    static const char *const texts[][2] = {
+        {"rounds", "--rounds"}, {"disk", "--disk"}, {"memory", "--memory"}};
+    static const char *const switches[][2] = {{"quick", "--quick"}, {"strict", "--strict"}};
+    char path[PATH_BYTES];
+    if (!find_bench(path))
+        return cli_fail(c, BW_UNSUPPORTED,
+                        "bw-bench is not here: it is built with the option bench and installed in "
+                        "libexec/batchweave");
+    const char *words[WORDS_MAX + 1] = {path, "-o", c->json ? "json" : "text"};
+    size_t count = 3;
+    for (size_t i = 0; i < COUNT_OF(texts); i++) {
+        if (!args_given(c, texts[i][0]))
+            continue;
+        words[count++] = texts[i][1];
+        words[count++] = args_text(c, texts[i][0]);
+    }
+    for (size_t i = 0; i < COUNT_OF(switches); i++)
+        if (args_given(c, switches[i][0]))
+            words[count++] = switches[i][1];
+    for (size_t i = 0; i < c->operand_count; i++)
+        words[count++] = c->operands[i];
+    /* execv writes to none of its words, whatever their type says. */
+    execv(path, (char *const *)(uintptr_t)words);
+    char text[128];
+    return cli_fail(c, BW_CHILD_FAILED, "cannot run %s: %s", path,
+                    strerror_r(errno, text, sizeof text));
+}
+
+static const option options[] = {
+    {.name = "rounds",
+     .value = "N",
+     .type = OPTION_INTEGER,
+     .min = 1,
+     .max = 64,
+     .help = "rounds of each measurement; default 5"},
+    {.name = "strict", .type = OPTION_SWITCH, .help = "exit 5 when a limit is missed"},
+    {.name = "quick",
+     .type = OPTION_SWITCH,
+     .help = "tiny budgets: every row is made, no figure means anything"},
+    {.name = "disk",
+     .value = "DIR",
+     .type = OPTION_TEXT,
+     .help = "the disk to measure; default TMPDIR or /tmp"},
+    {.name = "memory",
+     .value = "DIR",
+     .type = OPTION_TEXT,
+     .help = "a memory file system; default /dev/shm"},
+};
+
+static const example examples[] = {
+    {"bench", "every figure of this machine, beside its limit"},
+    {"bench decode next", "some groups"},
+    {"bench commit -o json --rounds 9", "for a program"},
+};
+
+const command command_bench = {
+    .name = "bench",
+    .operands = "[NAME]…",
+    .operands_max = 16,
+    .summary = "Measures this machine, and BatchWeave on it",
+    .details =
+        "Names: limits, commit, history, manifest, decode, next, requests; without one, all. What\n"
+        "is compared runs in turns; figures are medians, with the least and the greatest of the\n"
+        "rounds. Works in directories of its own and removes them. docs/performance.md has the\n"
+        "figures of a complete run.\n",
+    .options = options,
+    .option_count = COUNT_OF(options),
+    .examples = examples,
+    .example_count = COUNT_OF(examples),
+    .output = "text: a table\n"
+              "json: {\"name\", \"value\", \"unit\", \"limit\", \"ratio\", \"judged\", \"bound\", "
+              "\"kept\",\n"
+              "      \"value_min\", \"value_max\", \"ratio_min\", \"ratio_max\"} a line; judged: "
+              "which of "
+              "value and\n"
+              "      ratio the limit bounds, kept: whether it does; null where there is none\n",
+    .run = run,
+};
