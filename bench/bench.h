@@ -58,6 +58,9 @@ static inline uint64_t bench_budget(const bench *b, uint64_t full, uint64_t tiny
     return b->quick ? tiny : full;
 }
 
+/** `times` as many rounds as asked for, for short turns: 1 with --quick. */
+uint32_t bench_rounds(const bench *b, uint32_t times);
+
 /** Adds a row; the pointer is valid until the end, for what only some rows have. */
 bench_row *bench_add(bench *b, const char *name, const char *unit, bench_spread value);
 void bench_limit(bench_row *row, bench_judge judge, double limit);
@@ -80,13 +83,14 @@ typedef struct bench_side {
 
 typedef struct bench_pair {
     bench_spread a, b;
-    bench_spread ratio; /* of the medians; least and greatest of the rounds */
+    bench_spread ratio;
 } bench_pair;
 
-/** One side alone, `rounds` times after one that does not count. */
-bw_status bench_alone(const bench *b, bench_side side, bench_spread *out, bw_error *error);
-/** A B B A in each round, after one round that does not count; the ratio is A's over B's. */
-bw_status bench_turns(const bench *b, bench_side a, bench_side other, bench_pair *out,
+/** One side alone, `rounds` ≤ BENCH_ROUNDS_MAX times after one that does not count. */
+bw_status bench_alone(uint32_t rounds, bench_side side, bench_spread *out, bw_error *error);
+/** A B B A in each round, after one turn each that does not count; the ratio is A's over B's, the
+ * median of the rounds: what slows the machine for a while slows both sides of a round. */
+bw_status bench_turns(uint32_t rounds, bench_side a, bench_side other, bench_pair *out,
                       bw_error *error);
 
 /** Nanoseconds, monotonic. */

@@ -12,8 +12,10 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Two fold cycles, so that each turn folds as often as the next. */
-#define TURN_COMMITS (2 * RIG_FOLD_BATCHES)
+/* Short turns and many rounds: a disk has slow moments, and both sides must meet them. */
+#define DURABLE_COMMITS 20u
+#define PLAIN_COMMITS (2 * RIG_FOLD_BATCHES)
+#define ROUNDS_TIMES 10u
 
 typedef struct commit_sides {
     rig rig;
@@ -56,7 +58,8 @@ static bw_status run_floor(void *context, double *per_s, bw_error *error)
 static bw_status compare(bench *b, commit_sides *s, const char *name, double limit, bw_error *error)
 {
     bench_pair pair;
-    BW_TRY(bench_turns(b, (bench_side){run_commits, s}, (bench_side){run_floor, s}, &pair, error));
+    BW_TRY(bench_turns(bench_rounds(b, ROUNDS_TIMES), (bench_side){run_commits, s},
+                       (bench_side){run_floor, s}, &pair, error));
     char text[48];
     snprintf(text, sizeof text, "%s.floor", name);
     bench_add(b, text, "commits/s", pair.b);
@@ -75,7 +78,7 @@ static bw_status compare(bench *b, commit_sides *s, const char *name, double lim
 static bw_status add_commits(bench *b, const char *name, const char *parent, bool durable,
                              double limit, bw_error *error)
 {
-    commit_sides s = {.commits = bench_budget(b, durable ? TURN_COMMITS : 4 * TURN_COMMITS, 2),
+    commit_sides s = {.commits = bench_budget(b, durable ? DURABLE_COMMITS : PLAIN_COMMITS, 2),
                       .floor = {.target = -1, .temporary = -1}};
     char folder[48];
     snprintf(folder, sizeof folder, "%s.floor", name);

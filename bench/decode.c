@@ -87,7 +87,7 @@ static bw_status add_decode(bench *b, const char *name, uint32_t records, bool j
     bench_spread spread = {0};
     bw_status status = make_segment(&side, error);
     if (status == BW_OK)
-        status = bench_alone(b, (bench_side){run_decode, &side}, &spread, error);
+        status = bench_alone(b->rounds, (bench_side){run_decode, &side}, &spread, error);
     buf_free(&side.object);
     BW_TRY(status);
     bench_row *row = bench_add(b, name, "ns", spread);

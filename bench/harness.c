@@ -48,18 +48,24 @@ bench_spread bench_exactly(double value)
     return (bench_spread){.median = value, .min = value, .max = value};
 }
 
-bw_status bench_alone(const bench *b, bench_side side, bench_spread *out, bw_error *error)
+uint32_t bench_rounds(const bench *b, uint32_t times)
+{
+    const uint32_t rounds = b->quick ? 1 : b->rounds * times;
+    return rounds < BENCH_ROUNDS_MAX ? rounds : BENCH_ROUNDS_MAX;
+}
+
+bw_status bench_alone(uint32_t rounds, bench_side side, bench_spread *out, bw_error *error)
 {
     double samples[BENCH_ROUNDS_MAX];
     double unused;
     BW_TRY(side.run(side.context, &unused, error));
-    for (uint32_t i = 0; i < b->rounds; i++)
+    for (uint32_t i = 0; i < rounds; i++)
         BW_TRY(side.run(side.context, &samples[i], error));
-    *out = bench_spread_of(samples, b->rounds);
+    *out = bench_spread_of(samples, rounds);
     return BW_OK;
 }
 
-bw_status bench_turns(const bench *b, bench_side a, bench_side other, bench_pair *out,
+bw_status bench_turns(uint32_t rounds, bench_side a, bench_side other, bench_pair *out,
                       bw_error *error)
 {
     double of_a[2 * BENCH_ROUNDS_MAX];
@@ -68,7 +74,7 @@ bw_status bench_turns(const bench *b, bench_side a, bench_side other, bench_pair
     double unused;
     BW_TRY(a.run(a.context, &unused, error));
     BW_TRY(other.run(other.context, &unused, error));
-    for (uint32_t i = 0; i < b->rounds; i++) {
+    for (uint32_t i = 0; i < rounds; i++) {
         double *x = &of_a[2 * i];
         double *y = &of_b[2 * i];
         BW_TRY(a.run(a.context, &x[0], error));
@@ -77,11 +83,10 @@ bw_status bench_turns(const bench *b, bench_side a, bench_side other, bench_pair
         BW_TRY(a.run(a.context, &x[1], error));
         ratios[i] = (x[0] + x[1]) / (y[0] + y[1]);
     }
-    const size_t count = 2 * (size_t)b->rounds;
+    const size_t count = 2 * (size_t)rounds;
     out->a = bench_spread_of(of_a, count);
     out->b = bench_spread_of(of_b, count);
-    out->ratio = bench_spread_of(ratios, b->rounds);
-    out->ratio.median = out->a.median / out->b.median;
+    out->ratio = bench_spread_of(ratios, rounds);
     return BW_OK;
 }
 

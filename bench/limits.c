@@ -76,7 +76,7 @@ static bw_status add_limit(bench *b, limits *l, const char *name, const char *un
                            bw_status (*run)(void *, double *, bw_error *), bw_error *error)
 {
     bench_spread spread;
-    BW_TRY(bench_alone(b, (bench_side){run, l}, &spread, error));
+    BW_TRY(bench_alone(b->rounds, (bench_side){run, l}, &spread, error));
     bench_add(b, name, unit, spread);
     return BW_OK;
 }

@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: The BatchWeave authors
 // SPDX-License-Identifier: Apache-2.0
-/* bw-bench: options, the table of groups, own directories that are removed whatever happens. */
+/* bw-bench (exit codes as the command line's: 1 usage, 4 could not measure, 5 a limit missed):
+ * options, the table of groups, own directories that are removed whatever happens. */
 #include "bench.h"
 
 #include <getopt.h>
@@ -40,7 +41,7 @@ static void usage(FILE *out)
     fputs(
         "\n  --quick         tiny budgets: every row, no meaning\n"
         "  --rounds N      rounds of each measurement (default 5)\n"
-        "  --strict        exit 3 when a limit is missed\n"
+        "  --strict        exit 5 when a limit is missed\n"
         "  --disk DIR      where the disk is measured (default: TMPDIR or /tmp)\n"
         "  --memory DIR    a memory file system (default: /dev/shm)\n"
         "  --program PATH  the batchweave to count requests of (default: found beside bw-bench)\n",
@@ -156,7 +157,7 @@ static int parse_options(int argc, char **argv, bench *b, main_options *options)
             options->json = strcmp(optarg, "json") == 0;
             if (!options->json && strcmp(optarg, "text") != 0) {
                 fprintf(stderr, "bw-bench: -o is text or json, not %s\n", optarg);
-                return 2;
+                return 1;
             }
             break;
         case OPTION_QUICK:
@@ -167,7 +168,7 @@ static int parse_options(int argc, char **argv, bench *b, main_options *options)
             rounds = strtoul(optarg, &end, 10);
             if (end == optarg || *end != '\0' || rounds < 1 || rounds > BENCH_ROUNDS_MAX) {
                 fprintf(stderr, "bw-bench: --rounds is 1 … %u\n", BENCH_ROUNDS_MAX);
-                return 2;
+                return 1;
             }
             b->rounds = (uint32_t)rounds;
             break;
@@ -185,7 +186,7 @@ static int parse_options(int argc, char **argv, bench *b, main_options *options)
             break;
         default:
             usage(stderr);
-            return 2;
+            return 1;
         }
     }
     return -1;
@@ -203,7 +204,7 @@ static uint32_t count_missed(const bench *b)
 static int measure(bench *b, const main_options *options, char *const *names, int count)
 {
     if (!run_groups(b, names, count))
-        return 1;
+        return 4;
     if (options->json)
         bench_print_json(b);
     else
@@ -211,7 +212,7 @@ static int measure(bench *b, const main_options *options, char *const *names, in
     const uint32_t missed = count_missed(b);
     if (missed > 0)
         fprintf(stderr, "bw-bench: %u limits missed\n", missed);
-    return options->strict && missed > 0 ? 3 : 0;
+    return options->strict && missed > 0 ? 5 : 0;
 }
 
 /** The child's exit code. The parent outlives an interrupt and a crash, so that the directories are
@@ -234,10 +235,10 @@ static int measure_in_child(bench *b, const main_options *options, char *const *
     }
     int status = 0;
     if (child < 0 || waitpid(child, &status, 0) != child)
-        return 1;
+        return 4;
     if (WIFSIGNALED(status))
         fprintf(stderr, "bw-bench: ended by signal %d\n", WTERMSIG(status));
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 4;
 }
 
 int main(int argc, char **argv)
@@ -249,12 +250,12 @@ int main(int argc, char **argv)
     if (early >= 0)
         return early;
     if (!names_known(argv + optind, argc - optind))
-        return 2;
+        return 1;
     if (options.program != NULL)
         snprintf(b.program, sizeof b.program, "%s", options.program);
     else
         find_program(b.program);
-    int code = 1;
+    int code = 4;
     if (make_own_dir(options.disk, b.disk) && make_own_dir(options.memory, b.memory))
         code = measure_in_child(&b, &options, argv + optind, argc - optind);
     bench_remove_dir(b.disk);

@@ -59,7 +59,7 @@ static bw_status measure(bench *b, bw_space *space, next_side *s, bw_error *erro
     bw_config_free(config);
     bench_spread p50;
     if (status == BW_OK)
-        status = bench_alone(b, (bench_side){run_next, s}, &p50, error);
+        status = bench_alone(b->rounds, (bench_side){run_next, s}, &p50, error);
     bw_consumer_close(s->consumer);
     BW_TRY(status);
     bench_limit(bench_add(b, "next.prefetched.p50", "us", p50), JUDGE_VALUE_MAX, 2);

@@ -346,7 +346,7 @@ SECTIONS: List[Section] = [
                      ["tools/tidy", "--self-test"], ["tools/tidy"])),
     Section("format", "clang-format of every C file", 1, 1, format_section),
     Section("gcc", "gcc, warnings are errors, every suite", 6, 10,
-            suites_of_build("gcc", GCC, SUITES + ["abi"])),
+            suites_of_build("gcc", GCC, SUITES + ["abi", "bench"])),
     Section("clang", "clang, warnings are errors, unit suites", 4, 8,
             suites_of_build("clang", CLANG, UNIT_SUITES)),
     Section("asan", "address and undefined-behaviour sanitizers, every suite", 6, 15,

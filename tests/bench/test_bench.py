@@ -2,17 +2,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """The bench produces every row, with budgets so tiny that no figure means anything and none is judged.
 
-    test_bench.py BW_BENCH BATCHWEAVE
+    test_bench.py BW_BENCH BATCHWEAVE FOLDER_OF_THE_LIBRARY
 """
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
 import unittest
 
-BENCH, PROGRAM = sys.argv[1:3]
+BENCH, PROGRAM, LIBRARY = sys.argv[1:4]
 
 ROWS = {
     "limit.memcpy": None,
@@ -31,12 +32,16 @@ ROWS = {
     "commit.plain.disk": None,
     "commit.plain.disk.bytes": None,
     "history.1e3.manifest": None,
-    "history.1e3.commit_p50": None,
     "history.1e6.manifest": None,
+    "history.1e3.floor_p50": None,
+    "history.1e6.floor_p50": None,
+    "history.1e3.commit_p50": None,
     "history.1e6.commit_p50": ("ratio", "<=", 1.05),
     "history.1e3_ones.manifest": None,
-    "history.1e3_ones.commit_p50": None,
     "history.1e6_ones.manifest": None,
+    "history.1e3_ones.floor_p50": None,
+    "history.1e6_ones.floor_p50": None,
+    "history.1e3_ones.commit_p50": None,
     "history.1e6_ones.commit_p50": None,
     "manifest.32_producers.mean": ("value", "<=", 12288),
     "manifest.32_producers.max": ("value", "<=", 12288),
@@ -89,10 +94,36 @@ class Bench(unittest.TestCase):
                          ["name", *(name for name in ROWS if name.startswith("limit."))])
 
     def test_unknown_group(self):
-        self.assertIn("nonsense", self.run_bench("nonsense", code=2).stderr)
+        self.assertIn("nonsense", self.run_bench("nonsense", code=1).stderr)
+
+    def test_strict(self):
+        """The exit code says what the rows say."""
+        result = run(["--memory", self.temporary, "--quick", "--strict", "-o", "json", "decode",
+                      "commit"], self.temporary)
+        kept = [json.loads(line)["kept"] for line in result.stdout.splitlines()]
+        self.assertEqual(len([k for k in kept if k is not None]), 3, "judged rows")
+        self.assertEqual(result.returncode, 5 if False in kept else 0, result.stderr)
+
+    def test_from_the_command_line(self):
+        result = subprocess.run(
+            [PROGRAM, "bench", "manifest", "--quick", "--rounds", "2", "-o", "json",
+             "--disk", self.temporary, "--memory", self.temporary],
+            text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60, check=False)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertEqual([json.loads(line)["name"] for line in result.stdout.splitlines()],
+                         [name for name in ROWS if name.startswith("manifest.")])
+
+    def test_command_line_without_bench(self):
+        alone = os.path.join(self.temporary, "batchweave")
+        shutil.copy(PROGRAM, alone)
+        result = subprocess.run([alone, "bench"], text=True, stdout=subprocess.PIPE,
+                                stderr=subprocess.PIPE, timeout=60, check=False,
+                                env={**os.environ, "LD_LIBRARY_PATH": LIBRARY})
+        self.assertEqual(result.returncode, 1, result.stderr)
+        self.assertIn("bw-bench is not here", result.stderr)
 
     def test_missing_program(self):
-        result = self.run_bench("--quick", "--program", "/nonexistent/batchweave", "requests", code=1)
+        result = self.run_bench("--quick", "--program", "/nonexistent/batchweave", "requests", code=4)
         self.assertIn("/nonexistent/batchweave", result.stderr)
 
 
