@@ -49,7 +49,7 @@ bool store_prefix_is_valid(const char *prefix)
     size_t size = 0;
     while (is_key_byte(prefix[size]))
         size++;
-    return prefix[size] == '\0' && size <= STORE_SEGMENT_MAX;
+    return size <= STORE_SEGMENT_MAX && prefix[size] == '\0';
 }
 
 bool store_has_prefix(const char *key, const char *prefix)

@@ -62,11 +62,11 @@ static int write_pieces(int fd, const struct iovec *pieces, uint32_t count)
     size_t skip = 0; /* bytes of pieces[at] that are written */
     while (at < count) {
         struct iovec window[WRITE_PIECES_MAX];
-        int used = 0;
-        for (uint32_t i = at; i < count && used < WRITE_PIECES_MAX; i++)
+        int used = 1;
+        window[0].iov_base = (uint8_t *)pieces[at].iov_base + skip;
+        window[0].iov_len = pieces[at].iov_len - skip;
+        for (uint32_t i = at + 1; i < count && used < WRITE_PIECES_MAX; i++)
             window[used++] = pieces[i];
-        window[0].iov_base = (uint8_t *)window[0].iov_base + skip;
-        window[0].iov_len -= skip;
         const ssize_t written = writev(fd, window, used);
         if (written < 0 && errno == EINTR)
             continue;
