@@ -261,7 +261,7 @@ static bw_status verdict_locked(bw_consumer *c, fetch *f, bw_error *error)
     if (f != NULL && f->state == FETCH_FAILED) {
         const bw_status status = f->error.code;
         error_copy(error, &f->error);
-        prefetch_retry_locked(c, f); /* a later call tries again */
+        f->state = FETCH_REPORTED;
         return status;
     }
     if (f == NULL && handout_at_end(h, m)) {
@@ -306,6 +306,8 @@ bw_status consumer_next(bw_consumer *c, int64_t timeout_ns, bw_item **item, bw_e
         if (began_ns == 0) {
             began_ns = now();
             deadline_ns = clock_deadline(clock_system(), timeout_ns);
+            if (f != NULL && f->state == FETCH_REPORTED)
+                prefetch_retry_locked(f);
             prefetch_pump_locked(c);
             c->locked.stats.waits++;
             continue;
@@ -380,7 +382,7 @@ static const char *reason_locked(bw_consumer *c)
     const fetch *f = consumer_front(c);
     if (f != NULL && f->state == FETCH_READY)
         return "ready";
-    if (f != NULL && f->state == FETCH_FAILED)
+    if (f != NULL && (f->state == FETCH_FAILED || f->state == FETCH_REPORTED))
         return "failed";
     if (f != NULL)
         return f->state == FETCH_SEGMENT ? "reading segment" : "reading";

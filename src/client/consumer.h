@@ -41,7 +41,8 @@ typedef enum fetch_state {
     FETCH_READING, /* a job has it */
     FETCH_SUSPECT, /* missing or damaged: waits for a proved newest manifest to judge by */
     FETCH_READY,
-    FETCH_FAILED
+    FETCH_FAILED,
+    FETCH_REPORTED /* … and the caller was told: the next call looks again */
 } fetch_state;
 
 /** One step of the window. */
@@ -129,7 +130,8 @@ static inline fetch *consumer_front(bw_consumer *c)
 void prefetch_pump_locked(bw_consumer *c);
 /** The front step `f` was handed out. */
 void prefetch_pop_locked(bw_consumer *c, fetch *f);
-void prefetch_retry_locked(bw_consumer *c, fetch *f);
+/** Forgets a failure; the next pump begins anew. */
+void prefetch_retry_locked(fetch *f);
 /** Drops everything; returns when no job is left. Takes the lock itself. */
 void prefetch_close(bw_consumer *c);
 

@@ -233,12 +233,11 @@ void prefetch_pop_locked(bw_consumer *c, fetch *f)
         prefetch_pump_locked(c);
 }
 
-void prefetch_retry_locked(bw_consumer *c, fetch *f)
+void prefetch_retry_locked(fetch *f)
 {
     f->state = FETCH_PLANNED;
     f->misses = 0;
     error_clear(&f->error);
-    prefetch_pump_locked(c);
 }
 
 void prefetch_close(bw_consumer *c)

@@ -50,6 +50,8 @@ size_t item_text(char *out, size_t cap, const char *id, uint64_t start, uint32_t
                  uint32_t item);
 /** Takes the next item and checks it against item_text; returns its step. */
 uint64_t take_item(scene *w, bw_consumer *consumer, char *id, size_t id_cap, uint64_t *start);
+/** For reports of which only the status counts. */
+int no_line(void *context, const char *json);
 /** Number in a JSON text behind "key":; fails when absent. */
 int64_t json_number(const char *json, const char *key);
 /** Number of stored files below the namespace's `prefix`. */
