@@ -369,13 +369,12 @@ static const example examples[] = {
 };
 
 static const char details[] =
-    "Ranks of one process go in lockstep, as a trainer does. The run ends at the end of a sealed "
-    "namespace, or after --steps; a\n"
-    "signal ends it between steps, with the cursor saved. A start is read from --cursor when that "
-    "file exists, else from --from.\n"
+    "Ranks of one process go in lockstep, as a trainer does. The run ends at the end of a\n"
+    "sealed namespace, or after --steps; a signal ends it between steps, with the cursor\n"
+    "saved. A start is read from --cursor when that file exists, else from --from.\n"
     "After a crash the steps behind the saved cursor are delivered again, byte for byte.\n"
-    "--timeout is the time to wait for one item (STARVED); without it the command waits, saying "
-    "why.\n";
+    "--timeout is the time to wait for one item (STARVED); without it the command waits,\n"
+    "saying why.\n";
 
 const command command_consume = {
     .name = "consume",
@@ -392,8 +391,8 @@ const command command_consume = {
               "json: "
               "{\"ended\":\"end\"|\"steps\",\"steps\",\"next_step\",\"items\",\"pads\",\"bytes\","
               "\"seconds\"}\n"
-              "--digest: instead, one object per step and slice, ordered by step (the summary goes "
-              "to stderr):\n"
-              "      {\"step\",\"d\",\"c\",\"items\":[{\"item\",\"bytes\",\"sha256\",\"pad\"}]}\n",
+              "--digest: instead, one object per step and slice, ordered by step (the summary\n"
+              "      goes to stderr): "
+              "{\"step\",\"d\",\"c\",\"items\":[{\"item\",\"bytes\",\"sha256\",\"pad\"}]}\n",
     .run = run,
 };

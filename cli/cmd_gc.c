@@ -73,8 +73,9 @@ const command command_gc = {
     .operands_min = 1,
     .operands_max = 1,
     .summary = "Deletes what no reader can need any more",
-    .details = "Manifests go in whole blocks, each after its retirement marker is durable; names "
-               "in retired blocks are deleted again.\n",
+    .details =
+        "Manifests go in whole blocks, each after its retirement marker is durable; names in\n"
+        "retired blocks are deleted again.\n",
     .options = options,
     .option_count = COUNT_OF(options),
     .examples = examples,

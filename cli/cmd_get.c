@@ -119,8 +119,8 @@ const command command_get = {
     .operands_min = 2,
     .operands_max = 5,
     .summary = "Writes the verified bytes of items to standard output",
-    .details =
-        "STEP alone: all items of all slices, one after the other. D C: all items of that slice.\n",
+    .details = "STEP alone: all items of all slices, one after the other. D C: all items of that\n"
+               "slice.\n",
     .options = options,
     .option_count = COUNT_OF(options),
     .examples = examples,

@@ -122,8 +122,9 @@ const command command_init = {
     .operands_min = 1,
     .operands_max = 1,
     .summary = "Makes a namespace in an empty place",
-    .details = "The mesh and the limits are fixed for the life of the namespace. A place that "
-               "holds anything is refused.\n",
+    .details =
+        "The mesh and the limits are fixed for the life of the namespace. A place that holds\n"
+        "anything is refused.\n",
     .options = options,
     .option_count = COUNT_OF(options),
     .examples = examples,

@@ -46,10 +46,10 @@ const command command_verify = {
     .operands_min = 1,
     .operands_max = 1,
     .summary = "Proves a namespace from its bytes alone",
-    .details = "Exits 0 only if it is clean, else with the code UNCLEAN. What lies before the "
-               "first retained step is unproven, and\n"
-               "printed as such; orphans, ghosts, probes and temporary files are listed apart and "
-               "are no faults.\n",
+    .details =
+        "Exits 0 only if it is clean, else with the code UNCLEAN. What lies before the first\n"
+        "retained step is unproven, and printed as such; orphans, ghosts, probes and\n"
+        "temporary files are listed apart and are no faults.\n",
     .options = options,
     .option_count = COUNT_OF(options),
     .examples = examples,

@@ -195,6 +195,9 @@ bw_status documents_list(const char *const *inputs, size_t count, documents *out
         l.name_at = count == 1 ? name_start(inputs[i]) : 0;
         BW_TRY(add_path(&l, inputs[i], NULL));
     }
+    /* More likely a wrong path than a corpus of nothing. */
+    if (out->count == 0)
+        return bad(error, count > 0 ? inputs[0] : "", "there is no file beneath it");
     if (out->count > 1)
         qsort(out->list, out->count, sizeof(document), by_name);
     for (size_t i = 1; i < out->count; i++)

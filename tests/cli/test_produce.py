@@ -113,10 +113,18 @@ class Text(Documents):
         item, = self.delivered(1)
         self.assertEqual([(s["doc"], s["tokens"]) for s in samples_of(item)], [(b"a/same", b"a"), (b"b/same", b"b")])
 
-    def test_no_documents_is_an_end(self):
+    def test_no_document_at_all_is_refused(self):
         (self.folder / "empty").mkdir()
-        self.init()
-        self.assertEqual(self.json_line("produce", self.url, "--id", "p", "text:empty")["batches"], 0)
+        self.init(1, 1, "--producers", 2)
+        self.assertIn("empty", self.refused("INPUT_BAD", "produce", self.url, "--id", "p", "text:empty").err)
+        self.assertEqual(self.json_line("info", self.url)["producers"], [])
+        self.corpus(1)
+        line = self.json_line("produce", self.url, "--id", "p", "--shard", "1/2", "text:corpus", "text:empty")
+        self.assertEqual((line["finished"], line["offset"]), (True, 0))
+
+    def test_an_empty_stream_is_an_end(self):
+        self.init(1)
+        self.assertEqual(self.json_line("produce", self.url, "--id", "p", "frames:-", input=b"")["offset"], 0)
 
     def test_context_parallel_is_refused(self):
         self.corpus(1)

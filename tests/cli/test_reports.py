@@ -5,6 +5,7 @@
 import hashlib
 import json
 import os
+import pathlib
 import signal
 import subprocess
 import time
@@ -213,6 +214,13 @@ class Reports(harness.CliTest):
         self.assertEqual(process.wait(10), -signal.SIGPIPE)
         self.assertEqual(process.stderr.read(), b"")
         process.stderr.close()
+
+
+class Docs(unittest.TestCase):
+    def test_reports_md_names_every_member(self):
+        text = (pathlib.Path(__file__).parents[2] / "docs" / "reports.md").read_text(encoding="utf-8")
+        for members in (INFO, PRODUCER, STEP, IDLE, GC, OBJECT, VERIFY, FINDING):
+            self.assertEqual([name for name in members if f"`{name}`" not in text], [])
 
 
 class Init(harness.CliTest):

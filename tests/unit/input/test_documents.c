@@ -91,6 +91,7 @@ static void test_what_cannot_be_read_is_named(void **state)
     (void)state;
     assert_refused(BW_INPUT_BAD, "absent", scratch_path("absent"));
     scratch_folder("odd");
+    assert_refused(BW_INPUT_BAD, "no file", scratch_path("odd"));
     assert_int_equal(symlink("nowhere", scratch_path("odd/dangling")), 0);
     assert_refused(BW_INPUT_BAD, "odd/dangling", scratch_path("odd"));
     assert_int_equal(unlink(scratch_path("odd/dangling")), 0);
