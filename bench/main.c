@@ -231,7 +231,7 @@ static int measure_in_child(bench *b, const main_options *options, char *const *
         sigaction(SIGTERM, &terminate, NULL);
         const int code = measure(b, options, names, count);
         fflush(NULL);
-        _exit(code);
+        exit(code);
     }
     int status = 0;
     if (child < 0 || waitpid(child, &status, 0) != child)
