@@ -1,9 +1,11 @@
 // SPDX-FileCopyrightText: The BatchWeave authors
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Settings by name and value, from one table. The same table gives the command line's `--set`, the docs
+ * Settings by name and value, from one table. The same table gives the command line's `--set`, the
+ * docs
  * (`batchweave help settings`) and range checks; an unknown name or a bad value is refused by name.
- * Every function that takes a `bw_config` copies what it needs; NULL means all defaults. One thread at a time.
+ * Every function that takes a `bw_config` copies what it needs; NULL means all defaults. One thread
+ * at a time.
  */
 #ifndef BATCHWEAVE_CONFIG_H
 #define BATCHWEAVE_CONFIG_H
@@ -20,9 +22,11 @@ typedef struct bw_config bw_config;
 /** NULL only when out of memory. */
 bw_config *bw_config_new(void);
 void bw_config_free(bw_config *config);
-/** Sizes take KiB, MiB, GiB, TiB; times ms, s; switches true and false. BW_INVALID names what is legal. */
+/** Sizes take KiB, MiB, GiB, TiB; times ms, s; switches true and false. BW_INVALID names what is
+ * legal. */
 bw_status bw_config_set(bw_config *config, const char *name, const char *value, bw_error *error);
-/** The value as text: as set, else the default; NULL for an unknown name or a value that was not set and has no default. */
+/** The value as text: as set, else the default; NULL for an unknown name or a value that was not
+ * set and has no default. */
 const char *bw_config_get(const bw_config *config, const char *name);
 
 /** The table, for tools: properties 0 … count − 1. Strings are static. */

@@ -1,11 +1,13 @@
 // SPDX-FileCopyrightText: The BatchWeave authors
 // SPDX-License-Identifier: Apache-2.0
 /**
- * A consumer is one rank: it is handed exactly its own slice of each step, item by item, in the one global order.
+ * A consumer is one rank: it is handed exactly its own slice of each step, item by item, in the one
+ * global order.
  *
- * The position in the mesh comes from properties d, c; or rank, world (with tp, pp, cp: rank = ((pp·DP+d)·CP+c)·TP+tp); or, when none of them is set, from
- * torchrun's environment (RANK, WORLD_SIZE). The consumers of one bw_space share one follower of the chain.
- * One thread calls next and cursor; the other calls from any thread.
+ * The position in the mesh comes from properties d, c; or rank, world (with tp, pp, cp: rank =
+ * ((pp·DP+d)·CP+c)·TP+tp); or, when none of them is set, from torchrun's environment (RANK,
+ * WORLD_SIZE). The consumers of one bw_space share one follower of the chain. One thread calls next
+ * and cursor; the other calls from any thread.
  */
 #ifndef BATCHWEAVE_CONSUMER_H
 #define BATCHWEAVE_CONSUMER_H
@@ -20,24 +22,30 @@ typedef struct bw_consumer bw_consumer;
 typedef struct bw_cursor bw_cursor;
 
 /**
- * `group` must be NULL (groups come with a later version: BW_UNSUPPORTED). Without a group nothing is written or held, and BW_TRIMMED may be met.
- * `from`: where to go on; NULL: property `start` (earliest, latest or a step; default earliest). BW_CURSOR_FOREIGN, BW_CURSOR_REWRITTEN, BW_TRIMMED,
- * BW_BEYOND_END, BW_MESH_MISMATCH. Property `latest` with several ranks is refused: each would resolve it alone.
+ * `group` must be NULL (groups come with a later version: BW_UNSUPPORTED). Without a group nothing
+ * is written or held, and BW_TRIMMED may be met. `from`: where to go on; NULL: property `start`
+ * (earliest, latest or a step; default earliest). BW_CURSOR_FOREIGN, BW_CURSOR_REWRITTEN,
+ * BW_TRIMMED, BW_BEYOND_END, BW_MESH_MISMATCH. Property `latest` with several ranks is refused:
+ * each would resolve it alone.
  */
-bw_status bw_consumer_open(bw_space *space, const char *group, const bw_config *config, const bw_cursor *from,
-                           int64_t timeout_ns, bw_consumer **consumer, bw_error *error);
+bw_status bw_consumer_open(bw_space *space, const char *group, const bw_config *config,
+                           const bw_cursor *from, int64_t timeout_ns, bw_consumer **consumer,
+                           bw_error *error);
 /** The position that was found out. */
 uint32_t bw_consumer_d(const bw_consumer *consumer);
 uint32_t bw_consumer_c(const bw_consumer *consumer);
 
 /**
- * The next item. BW_END: sealed, and all was handed out. BW_STARVED: nothing new in time (the message says why: newest step, producers, age of
- * the last commit). BW_TRIMMED, BW_CORRUPT (names key, step, slice), BW_INTERRUPTED. A failed call changes nothing: call again.
+ * The next item. BW_END: sealed, and all was handed out. BW_STARVED: nothing new in time (the
+ * message says why: newest step, producers, age of the last commit). BW_TRIMMED, BW_CORRUPT (names
+ * key, step, slice), BW_INTERRUPTED. A failed call changes nothing: call again.
  */
-bw_status bw_consumer_next(bw_consumer *consumer, int64_t timeout_ns, bw_item **item, bw_error *error);
+bw_status bw_consumer_next(bw_consumer *consumer, int64_t timeout_ns, bw_item **item,
+                           bw_error *error);
 
 /* Items stay valid until released, also after their consumer, space and runtime are closed. */
-/** Bytes of the item: verified, 64-byte aligned where the store's file is mapped, read-only; for a pad *size = 0. */
+/** Bytes of the item: verified, 64-byte aligned where the store's file is mapped, read-only; for a
+ * pad *size = 0. */
 void bw_item_view(const bw_item *item, const void **data, size_t *size);
 uint64_t bw_item_step(const bw_item *item);
 uint32_t bw_item_d(const bw_item *item);
@@ -46,11 +54,12 @@ uint32_t bw_item_index(const bw_item *item); /* within the slice */
 uint32_t bw_item_count(const bw_item *item); /* items of the slice in this step */
 int bw_item_pad(const bw_item *item);
 uint64_t bw_item_tag(const bw_item *item);
-uint64_t bw_item_tokens(const bw_item *item); /* of the whole step */
+uint64_t bw_item_tokens(const bw_item *item);  /* of the whole step */
 const char *bw_item_kind(const bw_item *item); /* "raw", "samples" or "safetensors" */
 void bw_item_release(bw_item *item);
 
-/** The next item to hand out, never what was prefetched. Equal on all ranks that stand at the same place. */
+/** The next item to hand out, never what was prefetched. Equal on all ranks that stand at the same
+ * place. */
 bw_status bw_consumer_cursor(bw_consumer *consumer, bw_cursor **cursor, bw_error *error);
 void bw_cursor_free(bw_cursor *cursor);
 uint64_t bw_cursor_step(const bw_cursor *cursor);
@@ -62,8 +71,10 @@ const char *bw_cursor_json(const bw_cursor *cursor);
 bw_status bw_cursor_parse(const char *json, size_t bytes, bw_cursor **cursor, bw_error *error);
 
 /** Why next would wait, as one JSON object (docs/reports.md). */
-bw_status bw_consumer_wait_reason(bw_consumer *consumer, char *json, size_t cap, size_t *length, bw_error *error);
-bw_status bw_consumer_stats(bw_consumer *consumer, char *json, size_t cap, size_t *length, bw_error *error);
+bw_status bw_consumer_wait_reason(bw_consumer *consumer, char *json, size_t cap, size_t *length,
+                                  bw_error *error);
+bw_status bw_consumer_stats(bw_consumer *consumer, char *json, size_t cap, size_t *length,
+                            bw_error *error);
 /** While on, waits end with BW_INTERRUPTED. Any thread, async-signal-safe. */
 void bw_consumer_interrupt(bw_consumer *consumer, int on);
 /** NULL is fine. */

@@ -4,7 +4,8 @@
  * What failed, where, after how many attempts.
  *
  * The caller makes one `bw_error` and passes it to any number of calls; NULL is allowed everywhere.
- * A failing call fills it without allocating; a succeeding call leaves it alone. One thread at a time.
+ * A failing call fills it without allocating; a succeeding call leaves it alone. One thread at a
+ * time.
  */
 #ifndef BATCHWEAVE_ERROR_H
 #define BATCHWEAVE_ERROR_H
@@ -24,7 +25,8 @@ void bw_error_free(bw_error *error);
 
 bw_status bw_error_code(const bw_error *error);
 bw_class bw_error_class(const bw_error *error);
-/** The object or file that was worked on; "" when none. Valid until the next call that fills `error`. */
+/** The object or file that was worked on; "" when none. Valid until the next call that fills
+ * `error`. */
 const char *bw_error_key(const bw_error *error);
 /** The step that was worked on, or -1. */
 int64_t bw_error_step(const bw_error *error);

@@ -1,10 +1,11 @@
 // SPDX-FileCopyrightText: The BatchWeave authors
 // SPDX-License-Identifier: Apache-2.0
 /**
- * One runtime owns the executor threads, the memory budget and the log sink. There is no global state; a process may have
- * several. Opening starts no thread: threads start with the first work, block all signals, and end with the runtime.
- * Handles belong to the process that opened them: after fork(), every call in the child is refused with BW_FORKED, and
- * closing them there frees memory only.
+ * One runtime owns the executor threads, the memory budget and the log sink. There is no global
+ * state; a process may have several. Opening starts no thread: threads start with the first work,
+ * block all signals, and end with the runtime. Handles belong to the process that opened them:
+ * after fork(), every call in the child is refused with BW_FORKED, and closing them there frees
+ * memory only.
  */
 #ifndef BATCHWEAVE_RUNTIME_H
 #define BATCHWEAVE_RUNTIME_H

@@ -17,20 +17,23 @@ extern "C" {
 typedef struct bw_space bw_space;
 typedef struct bw_item bw_item;
 
-/** For every `timeout_ns`: nanoseconds from the call; 0 does not wait; negative waits without limit. */
+/** For every `timeout_ns`: nanoseconds from the call; 0 does not wait; negative waits without
+ * limit. */
 #define BW_FOREVER (-1)
 
 /**
- * Makes a namespace in an empty place: mesh and limits from the "init" properties. BW_NOT_EMPTY when anything is there;
- * BW_UNSUPPORTED when the store cannot create-if-absent.
+ * Makes a namespace in an empty place: mesh and limits from the "init" properties. BW_NOT_EMPTY
+ * when anything is there; BW_UNSUPPORTED when the store cannot create-if-absent.
  */
-bw_status bw_space_init(bw_runtime *runtime, const char *url, const bw_config *config, bw_error *error);
+bw_status bw_space_init(bw_runtime *runtime, const char *url, const bw_config *config,
+                        bw_error *error);
 /**
- * Opens. Property `mode`: `read` (default; never writes anything) or `write` (proves by a probe that the store keeps its promises, and
- * finishes an interrupted init). BW_NO_NAMESPACE, BW_NOT_READY, BW_DENIED, BW_IO, BW_CORRUPT.
+ * Opens. Property `mode`: `read` (default; never writes anything) or `write` (proves by a probe
+ * that the store keeps its promises, and finishes an interrupted init). BW_NO_NAMESPACE,
+ * BW_NOT_READY, BW_DENIED, BW_IO, BW_CORRUPT.
  */
-bw_status bw_space_open(bw_runtime *runtime, const char *url, const bw_config *config, int64_t timeout_ns,
-                        bw_space **space, bw_error *error);
+bw_status bw_space_open(bw_runtime *runtime, const char *url, const bw_config *config,
+                        int64_t timeout_ns, bw_space **space, bw_error *error);
 /** All producers and consumers must be closed before; items may outlive it. NULL is fine. */
 void bw_space_close(bw_space *space);
 
@@ -44,29 +47,34 @@ uint32_t bw_space_items_default(const bw_space *space);
 
 /** Flag of bw_space_seal: seal although producers have not finished. */
 #define BW_SEAL_FORCE 1u
-/** Ends the namespace: no more opens or publishes; all ranks end at the same step. Sealing twice is success. BW_SEAL_REFUSED names unfinished producers. */
+/** Ends the namespace: no more opens or publishes; all ranks end at the same step. Sealing twice is
+ * success. BW_SEAL_REFUSED names unfinished producers. */
 bw_status bw_space_seal(bw_space *space, unsigned flags, int64_t timeout_ns, bw_error *error);
 
-/** A line of JSON (no newline) for each finding or row; a non-zero answer stops the report (which then returns BW_INTERRUPTED). */
+/** A line of JSON (no newline) for each finding or row; a non-zero answer stops the report (which
+ * then returns BW_INTERRUPTED). */
 typedef int (*bw_line_fn)(void *context, const char *json);
 /**
- * Reports, safe on a live namespace; they never write, but for the apply of gc. The lines are documented in docs/reports.md.
- *   "info"     one line: identity, mesh, limits, next/trim/swept step, version, producers, totals
- *   "steps"    a line per retained step in [first, last)             (properties first, last)
- *   "tail"     a line per step from `first` on as it appears, until sealed or stopped; an "idle" line each second
- *   "inspect"  one stored object by `key`, decoded
- *   "list"     a line per stored object, with kind and size          (property prefix)
- *   "verify"   findings and a summary line; BW_UNCLEAN when there is a fault (property deep)
- *   "gc"       manifests only: what may be deleted; with `apply` deletes it. Summary: blocks retired, manifests and ghosts deleted
+ * Reports, safe on a live namespace; they never write, but for the apply of gc. The lines are
+ * documented in docs/reports.md. "info"     one line: identity, mesh, limits, next/trim/swept step,
+ * version, producers, totals "steps"    a line per retained step in [first, last) (properties
+ * first, last) "tail"     a line per step from `first` on as it appears, until sealed or stopped;
+ * an "idle" line each second "inspect"  one stored object by `key`, decoded "list"     a line per
+ * stored object, with kind and size          (property prefix) "verify"   findings and a summary
+ * line; BW_UNCLEAN when there is a fault (property deep) "gc"       manifests only: what may be
+ * deleted; with `apply` deletes it. Summary: blocks retired, manifests and ghosts deleted
  */
-bw_status bw_space_report(bw_space *space, const char *what, const bw_config *config, bw_line_fn line, void *context,
-                          bw_error *error);
+bw_status bw_space_report(bw_space *space, const char *what, const bw_config *config,
+                          bw_line_fn line, void *context, bw_error *error);
 
-/** One stored item, verified. Release with bw_item_release. BW_TRIMMED, BW_BEYOND_END, BW_INVALID (position), BW_CORRUPT. */
-bw_status bw_space_item(bw_space *space, uint64_t step, uint32_t d, uint32_t c, uint32_t item, int64_t timeout_ns,
-                        bw_item **out, bw_error *error);
-/** Metadata and per-sample ids of a step as one JSON text, from the footer; release with bw_text_free. */
-bw_status bw_space_step_meta(bw_space *space, uint64_t step, int64_t timeout_ns, char **json, bw_error *error);
+/** One stored item, verified. Release with bw_item_release. BW_TRIMMED, BW_BEYOND_END, BW_INVALID
+ * (position), BW_CORRUPT. */
+bw_status bw_space_item(bw_space *space, uint64_t step, uint32_t d, uint32_t c, uint32_t item,
+                        int64_t timeout_ns, bw_item **out, bw_error *error);
+/** Metadata and per-sample ids of a step as one JSON text, from the footer; release with
+ * bw_text_free. */
+bw_status bw_space_step_meta(bw_space *space, uint64_t step, int64_t timeout_ns, char **json,
+                             bw_error *error);
 void bw_text_free(char *text);
 
 #ifdef __cplusplus

@@ -3,8 +3,8 @@
 /**
  * Status codes: the one table from which the enum, the names, the texts and the classes come.
  *
- * Every function that can fail returns a `bw_status`. A released code never changes its number or its
- * meaning. `batchweave errors CODE` explains each one at length.
+ * Every function that can fail returns a `bw_status`. A released code never changes its number or
+ * its meaning. `batchweave errors CODE` explains each one at length.
  */
 #ifndef BATCHWEAVE_STATUS_H
 #define BATCHWEAVE_STATUS_H
@@ -89,7 +89,8 @@ typedef enum bw_class {
     BW_CLASS_FATAL
 } bw_class;
 
-/** "FENCED" for BW_FENCED; "UNKNOWN_STATUS" for a number that is no code. Static string, any thread. */
+/** "FENCED" for BW_FENCED; "UNKNOWN_STATUS" for a number that is no code. Static string, any
+ * thread. */
 const char *bw_status_name(bw_status status);
 /** One line of text. Static string, any thread. */
 const char *bw_status_text(bw_status status);
