@@ -78,10 +78,10 @@ static bw_status get_meta(cli *c, uint64_t step)
 
 static bw_status run(cli *c)
 {
-    uint64_t step, place[3] = {0};
+    uint64_t step = 0, place[3] = {0};
     static const char *const names[] = {"D", "C", "ITEM"};
     bw_status status = args_operand(c, 1, "STEP", STEP_MAX, &step);
-    for (size_t i = 2; status == BW_OK && i < c->operand_count; i++)
+    for (size_t i = 2; status == BW_OK && i < c->operand_count && i - 2 < COUNT_OF(names); i++)
         status = args_operand(c, i, names[i - 2], UINT32_MAX - 1, &place[i - 2]);
     if (status != BW_OK)
         return status;

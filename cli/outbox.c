@@ -49,6 +49,16 @@ static load *load_new(outbox *o)
     return l;
 }
 
+static void load_destroy(load *l)
+{
+    bw_batch_free(l->batch);
+    for (size_t i = 0; i < l->count; i++)
+        source_item_free(&l->items[i]);
+    free(l->items);
+    free(l);
+}
+
+/** Takes it out of the list and releases it. */
 static void load_free(outbox *o, load *l)
 {
     if (l->previous != NULL)
@@ -57,11 +67,7 @@ static void load_free(outbox *o, load *l)
         o->loads = l->next;
     if (l->next != NULL)
         l->next->previous = l->previous;
-    bw_batch_free(l->batch);
-    for (size_t i = 0; i < l->count; i++)
-        source_item_free(&l->items[i]);
-    free(l->items);
-    free(l);
+    load_destroy(l);
 }
 
 /** The rate since the last line, and how far commits are behind. */
@@ -251,6 +257,10 @@ bw_status outbox_finish(outbox *o)
 
 void outbox_end(outbox *o)
 {
-    while (o->loads != NULL)
-        load_free(o, o->loads);
+    for (load *l = o->loads; l != NULL;) {
+        load *next = l->next;
+        load_destroy(l);
+        l = next;
+    }
+    o->loads = NULL;
 }
