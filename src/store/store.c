@@ -43,9 +43,9 @@ void store_wake(store *s)
 store_outcome store_run(store *s, store_op *op)
 {
     store_submit(s, op);
-    store_op *done = NULL;
-    while (done != op)
-        (void)store_poll(s, &done, 1, TIME_NEVER);
+    store_op *done[1] = {NULL};
+    while (store_poll(s, done, 1, TIME_NEVER) == 0 || done[0] != op)
+        continue;
     return op->outcome;
 }
 

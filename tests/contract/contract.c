@@ -350,7 +350,7 @@ static void put_listed(store *s)
 {
     rng random;
     rng_seed(&random, 5);
-    size_t order[LISTED_COUNT];
+    size_t order[LISTED_COUNT] = {0};
     for (size_t i = 0; i < LISTED_COUNT; i++) {
         const size_t at = (size_t)rng_below(&random, i + 1);
         order[i] = order[at];
@@ -378,7 +378,10 @@ static void assert_list(store *s, const char *prefix, const char *after, uint32_
             while (next < LISTED_COUNT && (strncmp(listed[next], prefix, strlen(prefix)) != 0 ||
                                            strcmp(listed[next], after) <= 0))
                 next++;
-            assert_true(next < LISTED_COUNT);
+            if (next == LISTED_COUNT) {
+                fail_msg("%s is too much", op.list.entries[i].key);
+                return;
+            }
             assert_string_equal(op.list.entries[i].key, listed[next]);
             assert_int_equal(op.list.entries[i].bytes, strlen(listed[next]));
             (void)snprintf(from, sizeof from, "%s", listed[next++]);
