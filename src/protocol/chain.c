@@ -102,14 +102,6 @@ void chain_fail_with(chain *c, bw_status status, const bw_error *error)
 void chain_arrive(chain *c)
 {
     assert(c->tip != NULL && c->tip_proved);
-    const manifest *old = c->held;
-    if (old != NULL &&
-        (c->tip->version < old->version ||
-         (c->tip->version == old->version && !hash_equal(&c->tip->hash, &old->hash)))) {
-        chain_fail(c, BW_STORE_UNSAFE, "version %llu was on the chain, now it has another at %llu",
-                   (unsigned long long)old->version, (unsigned long long)c->tip->version);
-        return;
-    }
     const bool newest = c->tip_newest;
     if (c->tip != c->held) {
         c->quiet_polls = 0;

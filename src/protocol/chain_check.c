@@ -21,6 +21,14 @@ static void judge(chain *c, const hash128 *sum)
 
 void chain_check_gap(chain *c)
 {
+    const manifest *old = c->held;
+    if (old != NULL &&
+        (c->tip->version < old->version ||
+         (c->tip->version == old->version && !hash_equal(&c->tip->hash, &old->hash)))) {
+        chain_fail(c, BW_STORE_UNSAFE, "version %llu was on the chain, now it has another at %llu",
+                   (unsigned long long)old->version, (unsigned long long)c->tip->version);
+        return;
+    }
     if (c->held == NULL || c->linked || c->lenient) {
         chain_arrive(c);
         return;

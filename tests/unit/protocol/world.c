@@ -437,6 +437,24 @@ sweep_report world_sweep(world *w)
     return report;
 }
 
+void world_plant(world *w, void (*change)(manifest *draft, void *context), void *context)
+{
+    chain *c = world_chain(w);
+    const manifest *base = chain_held(c);
+    const intent_aid aid = {.genesis = &w->genesis, .nonce = {{77}}};
+    manifest draft;
+    manifest_succeed(base, &w->genesis, NULL, &aid, &draft);
+    change(&draft, context);
+    buf out;
+    object_key key;
+    buf_init(&out, object_bytes_max(OBJECT_MANIFEST));
+    assert_int_equal(manifest_encode(&draft, &out), BW_OK);
+    key_manifest(&key, draft.version);
+    assert_int_equal(mem_space_set(w->space, key.text, out.data, out.size), BW_OK);
+    buf_free(&out);
+    chain_free(c);
+}
+
 /* ---- the final judge ---- */
 
 static void read_segment(world *w, segment_cache *cache, const segment_ref *ref)

@@ -139,6 +139,8 @@ bw_status world_walk(world *w, chain *c, chain_goal goal);
 /** Runs a sweep with a chain of its own. */
 sweep_report world_sweep(world *w);
 
+/** Puts a version after the newest that no intent of ours makes: `change` edits the draft. */
+void world_plant(world *w, void (*change)(manifest *draft, void *context), void *context);
 /** The nonces of all steps of `m`, whatever segments it takes; release with mem_free. */
 uint64_t *world_nonces(world *w, const manifest *m);
 /** Checks the whole namespace from a proved newest manifest: every step is found, offsets tile per
