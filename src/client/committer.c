@@ -10,7 +10,6 @@
 #include "base/alloc.h"
 #include "codec/small.h"
 #include <inttypes.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -18,9 +17,8 @@
 #define COMMIT_BACKOFF_MAX_NS NS_PER_S
 /* Descriptors offered to one commit; the intent takes what fits. */
 #define PUBLISH_MAX 16384u
-/* An overdue attempt is looked at this often, to hear of a stop. */
-#define OVERDUE_STEP_NS NS_PER_S
-#define HINT_VERSIONS 32u
+/* How often a commit that takes long is looked at: is it overdue, has it an outcome already? */
+#define LOOK_NS (100 * NS_PER_MS)
 
 static int64_t now(void)
 {
@@ -38,23 +36,26 @@ static int64_t backoff(committer *w)
     return (int64_t)rng_below(&w->rng, (uint64_t)ceiling) + 1;
 }
 
-/* The step of our batch `seq` in the newest manifest: from the tail, where it nearly always is,
- * backwards. */
-static bool find_step(bw_producer *p, const manifest *m, uint64_t seq, uint64_t *step)
+/* The step of our batch `seq` in `m`: from the tail, where it nearly always is, backwards. On a
+ * handle of its own, since the drive's may still have a hint in flight. */
+static uint64_t find_step(bw_producer *p, const manifest *m, uint64_t seq)
 {
+    store *own = NULL;
     step_entry entry;
-    for (uint64_t at = m->next; at > m->swept; at--) {
-        if (segments_get(&p->space->segments, drive_store(p->worker.drive), p->space->genesis, m,
-                         at - 1, &entry, NULL) != BW_OK)
-            return false;
+    uint64_t step = COMMIT_STEP_UNKNOWN;
+    if (space_store(p->space, &own, NULL) != BW_OK)
+        return step;
+    for (uint64_t at = m->next; at > m->swept && step == COMMIT_STEP_UNKNOWN; at--) {
+        if (segments_get(&p->space->segments, own, p->space->genesis, m, at - 1, &entry, NULL) !=
+            BW_OK)
+            break;
         const descriptor *d = &entry.descriptor;
         if (d->record.seq == seq && d->record.epoch == p->epoch &&
-            view_equal(d->id, view_text(p->id))) {
-            *step = at - 1;
-            return true;
-        }
+            view_equal(d->id, view_text(p->id)))
+            step = at - 1;
     }
-    return false;
+    store_close(own);
+    return step;
 }
 
 typedef struct acknowledgement {
@@ -87,8 +88,7 @@ static void settle_published(bw_producer *p, const commit_report *r, const manif
     const uint64_t first_seq = stage_published_seq(p->locked.stage) + 1;
     const uint32_t row = r->result.published < count ? r->result.published : count;
     for (uint32_t i = 0; i < count - row; i++) {
-        uint64_t step = UINT64_MAX;
-        (void)find_step(p, m, first_seq + i, &step);
+        const uint64_t step = find_step(p, m, first_seq + i);
         lock_acquire(&p->lock);
         stage_published(p->locked.stage, 1, step, acknowledge, &a);
         lock_release(&p->lock);
@@ -159,56 +159,12 @@ static void announce_unknown(bw_producer *p, const commit_report *r)
     (void)snprintf(message, sizeof message,
                    "the outcome of the commit of version %" PRIu64 ", nonce %s, is not known: it "
                    "may have landed, or may still; the handle goes on asking",
-                   r->version, nonce);
+                   r->open_version, nonce);
     lock_acquire(&p->lock);
     p->locked.stats.unknowns++;
     p->locked.overdue = true;
-    producer_notice_locked(p, BW_EVENT_UNKNOWN, r->version, message);
+    producer_notice_locked(p, BW_EVENT_UNKNOWN, r->open_version, message);
     gate_open(&p->changed);
-    lock_release(&p->lock);
-}
-
-/* ---- hint ---- */
-
-static void hint_run(job *j, uint32_t worker)
-{
-    bw_producer *p = (bw_producer *)(void *)((uint8_t *)j - offsetof(bw_producer, hint.job));
-    buf object;
-    store *s = NULL;
-    buf_init(&object, object_bytes_max(OBJECT_HINT));
-    if (hint_encode(p->space->genesis->uuid, p->hint.version, &object) == BW_OK &&
-        space_worker_store(p->space, worker, &s, NULL) == BW_OK) {
-        object_key key;
-        key_hint(&key);
-        store_op op;
-        store_op_init(&op, STORE_PUT, key.text);
-        const struct iovec piece = {object.data, object.size};
-        op.pieces = &piece;
-        op.piece_count = 1;
-        (void)store_run(s, &op); /* advisory: it may fail, and may be wrong */
-        store_op_clear(&op);
-    }
-    buf_free(&object);
-    lock_acquire(&p->lock);
-    p->locked.hint_busy = false;
-    p->locked.jobs--;
-    gate_open(&p->changed);
-    lock_release(&p->lock);
-}
-
-static void give_hint(bw_producer *p, uint64_t version)
-{
-    if (version / HINT_VERSIONS <= p->worker.hinted)
-        return;
-    lock_acquire(&p->lock);
-    if (!p->locked.hint_busy && atomic_load(&p->stopping) == 0) {
-        p->worker.hinted = version / HINT_VERSIONS;
-        p->locked.hint_busy = true;
-        p->locked.jobs++;
-        p->hint.version = version;
-        p->hint.job.run = hint_run;
-        executor_submit(p->space->runtime->executor, &p->hint.job);
-    }
     lock_release(&p->lock);
 }
 
@@ -253,24 +209,31 @@ static bool next_work_locked(bw_producer *p, work *w, int64_t *due_ns)
     return true;
 }
 
-/* Drives until the machine has an outcome; past its deadline it goes on, and says so once. */
+/* Drives until the machine has an outcome; past its deadline it goes on, and says so once. What the
+ * machine does besides (a hint that the store is slow to take) holds up no outcome. */
 static bw_status drive_commit(bw_producer *p)
 {
     const machine m = {&commit_machine, p->worker.commit};
     const drive_stop stop = {&p->work, &p->stopping};
+    const commit_report *r = commit_reported(p->worker.commit);
     bool announced = false;
-    int64_t until_ns = clock_deadline(clock_system(), p->options.commit_timeout_ns);
     for (;;) {
-        const bw_status status = drive_run(p->worker.drive, m, until_ns, &stop);
-        if (status != BW_TIMEOUT)
-            return status;
-        const commit_report *r = commit_reported(p->worker.commit);
+        const bw_status status = drive_run(p->worker.drive, m, now() + LOOK_NS, &stop);
+        if (status != BW_TIMEOUT || r->end != COMMIT_RUNNING)
+            return status == BW_TIMEOUT ? BW_OK : status;
         if (r->overdue && !announced) {
             announced = true;
             announce_unknown(p, r);
         }
-        until_ns = now() + OVERDUE_STEP_NS;
     }
+}
+
+/* What the last commit left to do must be done before the next. */
+static bw_status settle_machine(bw_producer *p)
+{
+    const machine m = {&commit_machine, p->worker.commit};
+    const drive_stop stop = {&p->work, &p->stopping};
+    return drive_run(p->worker.drive, m, TIME_NEVER, &stop);
 }
 
 static void attempt_ended(bw_producer *p, const commit_report *r, bool urgent)
@@ -290,6 +253,8 @@ static void publish(bw_producer *p, work *w)
 {
     commit *c = p->worker.commit;
     const int64_t began_ns = now();
+    if (settle_machine(p) == BW_INTERRUPTED)
+        return;
     commit_start(c, &w->intent, view_text(p->id), began_ns,
                  clock_deadline(clock_system(), p->options.commit_timeout_ns));
     const bw_status status = drive_commit(p);
@@ -317,8 +282,6 @@ static void publish(bw_producer *p, work *w)
     p->locked.overdue = r->open_unknown;
     gate_open(&p->changed);
     lock_release(&p->lock);
-    if (r->end == COMMIT_DONE)
-        give_hint(p, r->version);
 }
 
 static void *committer_run(void *context)
@@ -424,7 +387,7 @@ bw_status committer_open(bw_producer *p, int64_t deadline_ns, uint64_t *seq, bw_
             return error_set(error, BW_UNKNOWN,
                              "opening %s: the outcome of version %" PRIu64
                              " is not known; open again",
-                             p->id, r->version);
+                             p->id, r->open_version);
         if (status != BW_OK)
             return error_set(error, status, "opening %s: %s", p->id, bw_status_text(status));
         if (r->end == COMMIT_DONE)

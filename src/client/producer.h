@@ -141,7 +141,6 @@ typedef struct committer {
     rng rng;
     int64_t not_before_ns; /* backoff after a failure or an urgent conflict */
     uint32_t failures;     /* in a row */
-    uint64_t hinted;       /* version / 32 of the last hint */
 } committer;
 
 struct bw_producer {
@@ -159,11 +158,6 @@ struct bw_producer {
     atomic_int interrupted;
     atomic_int stopping;
     committer worker;
-    struct {
-        job job;
-        uint64_t version;
-    } hint;
-
     lock put_lock;
     lock lock;
     struct {
@@ -177,9 +171,8 @@ struct bw_producer {
         uint64_t urgent_seq; /* to be published at once when it is ready */
         int64_t ready_ns;    /* since when the first staged batch is ready; 0: it is not */
         bool finishing, finished;
-        bool attempt_open; /* a commit is being driven */
-        bool overdue;      /* … and outlived its deadline */
-        bool hint_busy;
+        bool attempt_open;   /* a commit is being driven */
+        bool overdue;        /* … and outlived its deadline */
         bw_error failure;    /* code BW_OK: none; else the handle is finished */
         bw_error blocked;    /* code BW_OK: none */
         bool commit_blocked; /* … and it is the commit, not an upload */

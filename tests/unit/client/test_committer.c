@@ -1,0 +1,143 @@
+// SPDX-FileCopyrightText: The BatchWeave authors
+// SPDX-License-Identifier: Apache-2.0
+/* Commits whose replies are lost, late or refusals. The first create below manifest/ behind the
+ * rules is the producer's open. */
+#include "stand.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static void test_lost_reply_of_a_commit(void **state)
+{
+    (void)state;
+    stand s;
+    stand_open(&s, 1, "unknown-after:create:manifest/:2;unknown-before:create:manifest/:4", false);
+    bw_producer *p = stand_producer(&s, s.space, "p", "naive");
+    for (uint64_t i = 1; i <= 4; i++) {
+        stand_put(&s, p, "x", i);
+        stand_expect(&s, producer_flush(p, true, 10 * NS_PER_S, &s.error), BW_OK);
+    }
+    assert_int_equal(stand_await(&s, p, BW_EVENT_COMMITTED, NULL), 1);
+    stand_expect(&s, producer_close(p, 0, &s.error), BW_OK);
+    bw_consumer *c = stand_consumer(&s, s.space, 0);
+    for (int i = 0; i < 4; i++)
+        stand_take(&s, c, "x");
+    bw_item *item = NULL;
+    stand_expect(&s, consumer_next(c, 20 * NS_PER_MS, &item, &s.error), BW_STARVED); /* not twice */
+    consumer_close(c);
+    stand_close(&s);
+}
+
+static void test_lost_reply_of_the_open(void **state)
+{
+    (void)state;
+    stand s;
+    stand_open(&s, 1, "unknown-after:create:manifest/:1", false);
+    bw_producer *p = stand_producer(&s, s.space, "p", "naive");
+    assert_int_equal(p->epoch, 1);
+    stand_put(&s, p, "x", 1);
+    stand_expect(&s, producer_flush(p, true, 10 * NS_PER_S, &s.error), BW_OK);
+    stand_expect(&s, producer_close(p, 0, &s.error), BW_OK);
+    stand_close(&s);
+}
+
+/* A commit that stays open beyond its deadline is UNKNOWN: told once by an event, by flush and by
+ * close. */
+static void test_unknown_for_good(void **state)
+{
+    (void)state;
+    stand s;
+    char message[EVENT_MESSAGE_MAX + 1];
+    stand_open(&s, 1, "", false);
+    bw_producer *open = stand_producer(&s, s.space, "p", "naive");
+    stand_expect(&s, producer_close(open, 0, &s.error), BW_OK);
+    /* The open's own create is the first. */
+    char rules[1024] = "unknown-before:create:manifest/:2";
+    for (int i = 3; i < 30; i++)
+        (void)snprintf(rules + strlen(rules), sizeof rules - strlen(rules),
+                       ";unknown-before:create:manifest/:%d", i);
+    bw_space *faulty = stand_space(&s, rules, false);
+    bw_producer *p = stand_producer(&s, faulty, "p", "naive");
+    stand_put(&s, p, "x", 1);
+    (void)stand_await(&s, p, BW_EVENT_UNKNOWN, message);
+    assert_non_null(strstr(message, "version 4"));
+    stand_expect(&s, producer_flush(p, true, 10 * NS_PER_MS, &s.error), BW_UNKNOWN);
+    stand_expect(&s, producer_close(p, 10 * NS_PER_MS, &s.error), BW_UNKNOWN);
+    space_close(faulty);
+    stand_close(&s);
+}
+
+static void test_store_refuses(void **state)
+{
+    (void)state;
+    stand s;
+    stand_open(&s, 1, "denied:create:manifest/:2", false);
+    bw_producer *p = stand_producer(&s, s.space, "p", "naive");
+    stand_put(&s, p, "x", 1);
+    (void)stand_await(&s, p, BW_EVENT_FAILED, NULL);
+    stand_expect(&s, producer_flush(p, true, NS_PER_S, &s.error), BW_DENIED);
+    stand_expect(&s, producer_close(p, 0, &s.error), BW_DENIED);
+    stand_close(&s);
+}
+
+static void test_no_room_for_a_manifest(void **state)
+{
+    (void)state;
+    stand s;
+    char message[EVENT_MESSAGE_MAX + 1];
+    stand_open(&s, 1,
+               "no-space:create:manifest/:2;no-space:create:manifest/:3;"
+               "no-space:create:manifest/:4",
+               false);
+    bw_producer *p = stand_producer(&s, s.space, "p", "naive");
+    stand_put(&s, p, "x", 1);
+    stand_expect(&s, producer_flush(p, true, 20 * NS_PER_S, &s.error), BW_OK);
+    stand_expect(&s, producer_close(p, 0, &s.error), BW_OK);
+    (void)message;
+    stand_close(&s);
+}
+
+/* Two producers at once lose races to each other and nothing else. */
+static void test_rivals(void **state)
+{
+    (void)state;
+    stand s;
+    stand_open(&s, 1, "", false);
+    bw_producer *p[2] = {stand_producer(&s, s.space, "p", "naive"),
+                         stand_producer(&s, s.space, "q", "naive")};
+    for (uint64_t i = 1; i <= 40; i++)
+        for (int k = 0; k < 2; k++)
+            stand_put(&s, p[k], k == 0 ? "p" : "q", i);
+    for (int k = 0; k < 2; k++)
+        stand_expect(&s, producer_finish(p[k], 20 * NS_PER_S, &s.error), BW_OK);
+    stand_expect(&s, space_seal(s.space, false, 10 * NS_PER_S, &s.error), BW_OK);
+    uint32_t seen[2] = {0, 0};
+    bw_consumer *c = stand_consumer(&s, s.space, 0);
+    for (int i = 0; i < 80; i++) {
+        bw_item *item = NULL;
+        stand_expect(&s, consumer_next(c, 10 * NS_PER_S, &item, &s.error), BW_OK);
+        seen[item->owner->data[item->owner->frames[0].offset] == 'q']++;
+        item_release(item);
+    }
+    assert_int_equal(seen[0], 40);
+    assert_int_equal(seen[1], 40);
+    bw_item *item = NULL;
+    stand_expect(&s, consumer_next(c, 10 * NS_PER_S, &item, &s.error), BW_END);
+    consumer_close(c);
+    for (int k = 0; k < 2; k++)
+        stand_expect(&s, producer_close(p[k], 0, &s.error), BW_OK);
+    stand_close(&s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_lost_reply_of_a_commit),
+        cmocka_unit_test(test_lost_reply_of_the_open),
+        cmocka_unit_test(test_unknown_for_good),
+        cmocka_unit_test(test_store_refuses),
+        cmocka_unit_test(test_no_room_for_a_manifest),
+        cmocka_unit_test(test_rivals),
+    };
+    return cmocka_run_group_tests_name("committer", tests, NULL, NULL);
+}
