@@ -28,9 +28,8 @@ static bool probe_next(void *self, machine_request *r)
         return false;
     r->id = 100 + p->sent;
     r->kind = kinds[p->sent++];
-    memcpy(r->key.text, r->kind == STORE_LIST ? "a/" : "a/key", 6);
-    if (r->id == 100 + 4)
-        memcpy(r->key.text, "a/none", 7);
+    const char *key = r->id == 104 ? "a/none" : r->kind == STORE_LIST ? "a/" : "a/key";
+    memcpy(r->key.text, key, strlen(key) + 1);
     r->bytes = bytes;
     r->size = 5;
     r->bytes_max = 100;

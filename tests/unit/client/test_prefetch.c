@@ -114,7 +114,7 @@ static void test_follower_fails(void **state)
     stand_open(&s, 1, "", true);
     bw_producer *p = stand_producer(&s, s.space, "p", "naive");
     /* The open of space and consumer read manifests too; what follows them fails for a while. */
-    for (int i = 6; i < 30; i++)
+    for (int i = 6; i < 16; i++)
         (void)snprintf(rules + strlen(rules), sizeof rules - strlen(rules),
                        "%sretry-before:get:manifest/:%d", i == 6 ? "" : ";", i);
     bw_space *space = stand_space(&s, rules, true);
