@@ -1,0 +1,327 @@
+// SPDX-FileCopyrightText: The BatchWeave authors
+// SPDX-License-Identifier: Apache-2.0
+#include "protocol/handout.h"
+
+#include <string.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+static const genesis g = {.uuid = {1},
+                          .dp = 2,
+                          .cp = 2,
+                          .items_default = 2,
+                          .block_size = 4,
+                          .tail_cap = 256,
+                          .part_bytes = 4096,
+                          .page_min = 2};
+
+static manifest at(uint64_t trim, uint64_t next)
+{
+    manifest m;
+    memset(&m, 0, sizeof m);
+    m.version = 12;
+    m.trim = m.swept = trim;
+    m.next = next;
+    return m;
+}
+
+static handout *handout_of(uint32_t d, uint32_t c)
+{
+    handout *h;
+    assert_int_equal(handout_new(&g, (position){d, c}, 2, &h, NULL), BW_OK);
+    return h;
+}
+
+/* The paper's example: 16 GPUs as D2 C2 TP2 PP2. */
+static void sixteen_gpus(void **state)
+{
+    (void)state;
+    const mesh m = {.dp = 2, .cp = 2, .tp = 2, .pp = 2};
+    static const position expected[16] = {{0, 0}, {0, 0}, {0, 1}, {0, 1}, {1, 0}, {1, 0},
+                                          {1, 1}, {1, 1}, {0, 0}, {0, 0}, {0, 1}, {0, 1},
+                                          {1, 0}, {1, 0}, {1, 1}, {1, 1}};
+    for (uint32_t rank = 0; rank < 16; rank++) {
+        position p;
+        assert_int_equal(mesh_position(&m, rank, 16, &p, NULL), BW_OK);
+        assert_int_equal(p.d, expected[rank].d);
+        assert_int_equal(p.c, expected[rank].c);
+    }
+}
+
+static void a_mesh_must_be_the_world(void **state)
+{
+    (void)state;
+    position p;
+    bw_error error;
+    const mesh m = {.dp = 2, .cp = 2, .tp = 2, .pp = 2};
+    assert_int_equal(mesh_position(&m, 0, 8, &p, &error), BW_MESH_MISMATCH);
+    assert_non_null(strstr(error.message, "world size 8 is not dp 2 x cp 2 x tp 2 x pp 2"));
+    assert_int_equal(mesh_position(&m, 16, 16, &p, &error), BW_INVALID);
+    const mesh none = {.dp = 2, .cp = 0, .tp = 1, .pp = 1};
+    assert_int_equal(mesh_position(&none, 0, 0, &p, &error), BW_INVALID);
+    const mesh huge = {.dp = 1u << 31, .cp = 2, .tp = 1u << 31, .pp = 4};
+    assert_int_equal(mesh_position(&huge, 0, 8, &p, &error), BW_MESH_MISMATCH);
+    handout *h;
+    assert_int_equal(handout_new(&g, (position){0, 0}, 4, &h, &error), BW_MESH_MISMATCH);
+    assert_non_null(strstr(error.message, "legal here: dp 2"));
+    assert_int_equal(handout_new(&g, (position){2, 0}, 2, &h, &error), BW_MESH_MISMATCH);
+    assert_int_equal(handout_new(&g, (position){0, 2}, 2, &h, &error), BW_MESH_MISMATCH);
+}
+
+static void starts(void **state)
+{
+    (void)state;
+    handout *h = handout_of(0, 0);
+    bw_error error;
+    const manifest m = at(5, 20);
+    const struct {
+        start_kind kind;
+        uint64_t step;
+        bw_status status;
+        uint64_t stands;
+    } table[] = {
+        {START_EARLIEST, 0, BW_OK, 5},  {START_LATEST, 0, BW_OK, 20},
+        {START_STEP, 5, BW_OK, 5},      {START_STEP, 20, BW_OK, 20},
+        {START_STEP, 4, BW_TRIMMED, 4}, {START_STEP, 21, BW_BEYOND_END, 21},
+    };
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        assert_int_equal(handout_start(h, &m, table[i].kind, table[i].step, &error),
+                         table[i].status);
+        if (table[i].status == BW_OK)
+            assert_int_equal(handout_step(h), table[i].stands);
+        else
+            assert_int_equal(error.step, table[i].stands);
+    }
+    handout_free(h);
+}
+
+static void resumes(void **state)
+{
+    (void)state;
+    handout *h = handout_of(1, 1);
+    bw_error error;
+    const manifest m = at(5, 20);
+    skip_range skips[2] = {{2, 8}, {11, 14}};
+    const struct {
+        const char *name;
+        cursor c;
+        bw_status status;
+        uint64_t step;
+        bool checks;
+        uint64_t nonce_step;
+    } table[] = {
+        {"mid-step",
+         {.uuid = {1}, .step = 7, .item = 1, .dp = 2, .has_nonce = true},
+         BW_OK,
+         7,
+         1,
+         7},
+        {"at a step", {.uuid = {1}, .step = 7, .dp = 2, .has_nonce = true}, BW_OK, 7, 1, 6},
+        {"at the end", {.uuid = {1}, .step = 20, .dp = 2, .has_nonce = true}, BW_OK, 20, 1, 19},
+        {"no nonce", {.uuid = {1}, .step = 7, .dp = 2}, BW_OK, 7, 0, 0},
+        {"its nonce was swept",
+         {.uuid = {1}, .step = 5, .dp = 2, .has_nonce = true},
+         BW_OK,
+         5,
+         0,
+         0},
+        {"foreign", {.uuid = {2}, .step = 7, .dp = 2}, BW_CURSOR_FOREIGN, 0, 0, 0},
+        {"another dp", {.uuid = {1}, .step = 7, .dp = 4}, BW_MESH_MISMATCH, 0, 0, 0},
+        {"scale",
+         {.uuid = {1}, .step = 7, .dp = 2, .mode = MODE_SCALE_BATCH},
+         BW_MESH_MISMATCH,
+         0,
+         0,
+         0},
+        {"trimmed", {.uuid = {1}, .step = 4, .dp = 2}, BW_TRIMMED, 0, 0, 0},
+        {"beyond", {.uuid = {1}, .step = 21, .dp = 2}, BW_BEYOND_END, 0, 0, 0},
+        {"in a step to come",
+         {.uuid = {1}, .step = 20, .item = 1, .dp = 2},
+         BW_BEYOND_END,
+         0,
+         0,
+         0},
+        {"a skip leads out of what is trimmed",
+         {.uuid = {1}, .step = 3, .dp = 2, .skip_count = 2, .skips = skips},
+         BW_OK,
+         8,
+         0,
+         0},
+        {"behind a skip",
+         {.uuid = {1}, .step = 14, .dp = 2, .has_nonce = true, .skip_count = 2, .skips = skips},
+         BW_OK,
+         14,
+         1,
+         10},
+    };
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        const bw_status status = handout_resume(h, &m, &table[i].c, &error);
+        if (status != table[i].status)
+            fail_msg("%s: %s", table[i].name, bw_status_name(status));
+        if (status != BW_OK)
+            continue;
+        uint64_t step = 0;
+        if (handout_step(h) != table[i].step ||
+            handout_nonce_step(h, &m, &step) != table[i].checks || step != table[i].nonce_step)
+            fail_msg("%s: step %llu, nonce step %llu", table[i].name,
+                     (unsigned long long)handout_step(h), (unsigned long long)step);
+    }
+    /* A history that was rewritten behind the cursor. */
+    const cursor c = {.uuid = {1}, .step = 7, .dp = 2, .has_nonce = true, .nonce = 99};
+    assert_int_equal(handout_resume(h, &m, &c, NULL), BW_OK);
+    assert_int_equal(handout_check_nonce(h, 6, 99, &error), BW_OK);
+    assert_int_equal(handout_check_nonce(h, 3, 98, &error), BW_OK);
+    assert_int_equal(handout_check_nonce(h, 6, 98, &error), BW_CURSOR_REWRITTEN);
+    assert_int_equal(error.step, 6);
+    const cursor zero = {.uuid = {1}, .dp = 2, .has_nonce = true};
+    const manifest young = at(0, 3);
+    uint64_t step;
+    assert_int_equal(handout_resume(h, &young, &zero, NULL), BW_OK);
+    assert_false(handout_nonce_step(h, &young, &step));
+    handout_free(h);
+}
+
+static void items_and_steps_in_order(void **state)
+{
+    (void)state;
+    handout *h = handout_of(0, 1);
+    manifest m = at(0, 9);
+    skip_range skips[2] = {{2, 5}, {6, 9}};
+    const cursor c = {.uuid = {1}, .step = 0, .dp = 2, .skip_count = 2, .skips = skips};
+    assert_int_equal(handout_resume(h, &m, &c, NULL), BW_OK);
+    const uint64_t expected[] = {0, 0, 1, 1, 5, 5, 9};
+    for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
+        assert_int_equal(handout_step(h), expected[i]);
+        assert_int_equal(handout_item(h), i % 2);
+        assert_false(handout_at_end(h, &m));
+        if (i < 6)
+            handout_advance(h, 2, 40 + i);
+    }
+    assert_int_equal(handout_unskipped(h, 3), 5);
+    assert_int_equal(handout_unskipped(h, 5), 5);
+    assert_int_equal(handout_unskipped(h, 100), 100);
+    m.sealed = true;
+    assert_true(handout_at_end(h, &m));
+
+    cursor saved;
+    assert_int_equal(handout_cursor(h, &m, &saved), BW_OK);
+    assert_int_equal(saved.step, 9);
+    assert_int_equal(saved.item, 0);
+    assert_int_equal(saved.nonce, 45);
+    assert_true(saved.has_nonce);
+    assert_int_equal(saved.version, 12);
+    assert_int_equal(saved.skip_count, 2);
+    handout *again = handout_of(0, 1);
+    assert_int_equal(handout_resume(again, &m, &saved, NULL), BW_OK);
+    uint64_t step;
+    assert_true(handout_nonce_step(again, &m, &step));
+    assert_int_equal(step, 5);
+    cursor_free(&saved);
+    handout_free(again);
+    handout_free(h);
+    h = handout_of(0, 0);
+    assert_int_equal(handout_start(h, &m, START_EARLIEST, 0, NULL), BW_OK);
+    assert_int_equal(handout_cursor(h, &m, &saved), BW_OK);
+    assert_false(saved.has_nonce);
+    cursor_free(&saved);
+    handout_free(h);
+}
+
+static descriptor uniform(uint64_t length)
+{
+    return (descriptor){
+        .id = view_text("p"),
+        .record = {.nonce = 3, .seq = 1, .epoch = 1},
+        .shape = {
+            .form = FORM_UNIFORM, .parts = 1, .items = 2, .footer_bytes = 100, .uniform = length}};
+}
+
+static void plans_name_the_slice(void **state)
+{
+    (void)state;
+    handout *h = handout_of(1, 0); /* slice 2 */
+    bw_error error;
+    fetch_plan plan;
+    const manifest m = at(0, 9);
+    assert_int_equal(handout_start(h, &m, START_EARLIEST, 0, NULL), BW_OK);
+    descriptor d = uniform(200);
+    assert_int_equal(handout_plan(h, 0, &d, &plan, &error), BW_OK);
+    assert_int_equal(plan.slice, 2);
+    assert_false(plan.needs_footer);
+    assert_int_equal(plan.where.part, 0);
+    assert_int_equal(plan.where.offset, 512);
+    assert_int_equal(plan.where.bytes, 200);
+    assert_int_equal(plan.footer.offset, 1024);
+    assert_int_equal(plan.footer.bytes, 100);
+    d = uniform(3000); /* one slice a part */
+    d.shape.parts = 4;
+    assert_int_equal(handout_plan(h, 5, &d, &plan, &error), BW_OK);
+    assert_int_equal(plan.where.part, 2);
+    assert_int_equal(plan.where.offset, 0);
+    assert_int_equal(plan.footer.part, 3);
+
+    const cursor c = {.uuid = {1}, .step = 3, .item = 2, .dp = 2};
+    assert_int_equal(handout_resume(h, &m, &c, NULL), BW_OK);
+    assert_int_equal(handout_plan(h, 3, &d, &plan, &error), BW_CURSOR_INVALID);
+    assert_int_equal(handout_plan(h, 4, &d, &plan, &error), BW_OK);
+    d.shape.form = FORM_INLINE;
+    d.shape.side = view_of("\x80", 1);
+    assert_int_not_equal(handout_plan(h, 4, &d, &plan, &error), BW_OK);
+    assert_int_equal(error.step, 4);
+    handout_free(h);
+}
+
+static void a_footer_places_the_slice(void **state)
+{
+    (void)state;
+    handout *h = handout_of(1, 1); /* slice 3 */
+    bw_error error;
+    fetch_plan plan;
+    descriptor d = uniform(0);
+    const uint64_t lengths[4] = {200, 300, 400, 130};
+    footer_slice slices[4];
+    memset(slices, 0, sizeof slices);
+    for (int i = 0; i < 4; i++)
+        slices[i].framed_bytes = lengths[i];
+    tgb_extent extent;
+    assert_int_equal(tgb_pack(lengths, 4, g.part_bytes, 100, NULL, &extent), BW_OK);
+    d.shape.form = FORM_FOOTER;
+    d.shape.uniform = extent.footer_offset;
+    d.shape.total_bytes = extent.total_bytes;
+    footer f = {.nonce = 3, .dp = 2, .cp = 2, .items = 2, .slice_count = 4, .slices = slices};
+    assert_int_equal(handout_plan(h, 0, &d, &plan, &error), BW_OK);
+    assert_true(plan.needs_footer);
+    assert_int_equal(plan.footer.offset, extent.footer_offset);
+    assert_int_equal(handout_place(h, &f, &plan, &error), BW_OK);
+    assert_false(plan.needs_footer);
+    assert_int_equal(plan.where.offset, 256 + 320 + 448);
+    assert_int_equal(plan.where.bytes, 130);
+
+    assert_int_equal(handout_plan(h, 0, &d, &plan, &error), BW_OK);
+    f.nonce = 4;
+    assert_int_equal(handout_place(h, &f, &plan, &error), BW_CORRUPT);
+    f.nonce = 3;
+    slices[0].framed_bytes = 2000;
+    assert_int_equal(handout_place(h, &f, &plan, &error), BW_CORRUPT);
+    assert_true(plan.needs_footer);
+    handout_free(h);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(sixteen_gpus),
+        cmocka_unit_test(a_mesh_must_be_the_world),
+        cmocka_unit_test(starts),
+        cmocka_unit_test(resumes),
+        cmocka_unit_test(items_and_steps_in_order),
+        cmocka_unit_test(plans_name_the_slice),
+        cmocka_unit_test(a_footer_places_the_slice),
+    };
+    return cmocka_run_group_tests_name("handout", tests, NULL, NULL);
+}
