@@ -9,7 +9,7 @@
 
 #include "cli.h"
 
-#include "input/resume.h"
+#include "input/resume_state.h"
 
 typedef struct source_item {
     void *bytes;

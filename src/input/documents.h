@@ -32,8 +32,8 @@ typedef struct documents {
 } documents;
 
 /**
- * Lists `inputs`. BW_INPUT_BAD names the path, also when there is no file at all; BW_INVALID when one document is reached under one
- * name twice. Free `out` in any case.
+ * Lists `inputs`. BW_INPUT_BAD names the path, also when there is no file at all; BW_INVALID when
+ * one document is reached under one name twice. Free `out` in any case.
  */
 bw_status documents_list(const char *const *inputs, size_t count, documents *out, bw_error *error);
 void documents_free(documents *docs);

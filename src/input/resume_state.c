@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The BatchWeave authors
 // SPDX-License-Identifier: Apache-2.0
-#include "input/resume.h"
+#include "input/resume_state.h"
 
 #include "base/error.h"
 #include "base/hash.h"

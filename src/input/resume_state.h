@@ -7,8 +7,8 @@
  * The state is canonical JSON of at most 256 bytes, so that it fits the manifest:
  * `{"input":"text","fingerprint":"<32 hex>","document":N,"at":N,"base":N}`.
  */
-#ifndef INPUT_RESUME_H
-#define INPUT_RESUME_H
+#ifndef INPUT_RESUME_STATE_H
+#define INPUT_RESUME_STATE_H
 
 #include "input/documents.h"
 
