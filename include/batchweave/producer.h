@@ -51,8 +51,9 @@ bw_status bw_batch_meta(bw_batch *batch, uint64_t tag, const void *json, size_t 
 /**
  * Takes over the batch (on success) and uploads it in the background. `end_offset` ≥ the one
  * before; `state` (≤ 1 MiB, copied) is what bw_producer_resume gives after a restart behind this
- * batch. Waits while the staging budget is full: BW_TIMEOUT, nothing is lost, put again.
- * BW_UNSET_ITEM names the first item never set.
+ * batch. Waits while the staging budget is full, or too many events were not taken: BW_TIMEOUT (the
+ * message says which), nothing is lost, put again. BW_UNSET_ITEM names the first item never set.
+ * BW_TOO_LARGE when it could never be published. BW_FINISHED behind a finish.
  */
 bw_status bw_producer_put(bw_producer *producer, bw_batch *batch, uint64_t end_offset,
                           const void *state, size_t state_bytes, uint64_t token, int64_t timeout_ns,
@@ -87,11 +88,15 @@ void bw_event_free(bw_event *event);
 
 /** Flag of flush: attempt at once instead of waiting for the cadence. */
 #define BW_URGENT 1u
-/** Returns when everything put before is on the chain for good. */
+/**
+ * Returns when everything put before is on the chain for good. When it is not in time: BW_TIMEOUT, or
+ * what stands in the way: BW_UNKNOWN (a commit without an outcome), BW_NO_SPACE, BW_IO, BW_BLOCKED;
+ * all of it may still be published. BW_FENCED, BW_SEALED … : the handle is finished.
+ */
 bw_status bw_producer_flush(bw_producer *producer, unsigned flags, int64_t timeout_ns,
                             bw_error *error);
 /** Publishes what is left and says that this producer is done. With the expected number finished,
- * the namespace is sealed by the same commit. */
+ * the namespace is sealed by the same commit. Fails as flush does; again is fine. */
 bw_status bw_producer_finish(bw_producer *producer, int64_t timeout_ns, bw_error *error);
 /** While on, waits end with BW_INTERRUPTED. Any thread, async-signal-safe. */
 void bw_producer_interrupt(bw_producer *producer, int on);

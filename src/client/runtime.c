@@ -72,6 +72,11 @@ void runtime_close(bw_runtime *r)
     if (r == NULL)
         return;
     const bool ours = runtime_is_ours(r);
+    if (ours && atomic_load(&r->spaces) != 0u) {
+        /* Their threads would run on in freed memory. */
+        log_line(&r->log, LOG_LEVEL_ERROR, "bw_runtime_close: spaces are open; nothing is freed");
+        return;
+    }
     if (r->mark != NULL)
         (void)munmap(r->mark, MARK_BYTES);
     if (ours) {

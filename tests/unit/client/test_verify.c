@@ -1,0 +1,327 @@
+// SPDX-FileCopyrightText: The BatchWeave authors
+// SPDX-License-Identifier: Apache-2.0
+/* Lies that carry good checksums: each must be found under its code. */
+#include "stand.h"
+
+#include "base/alloc.h"
+#include "client/reports.h"
+#include "codec/small.h"
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define STEPS 20u
+
+typedef struct findings {
+    char text[65536];
+    size_t size;
+    bool clean;
+} findings;
+
+static int keep(void *context, const char *json)
+{
+    findings *f = context;
+    if (strncmp(json, "{\"summary\"", 10) == 0)
+        f->clean = strstr(json, "\"clean\":true") != NULL;
+    if (strncmp(json, "{\"finding\"", 10) == 0)
+        f->size += (size_t)snprintf(f->text + f->size, sizeof f->text - f->size, "%.400s\n", json);
+    return 0;
+}
+
+/* Opens anew, since what is open has read some of it already. */
+static void run_verify(stand *s, findings *f)
+{
+    const report_options options = {.prefix = "", .deep = true, .timeout_ns = 10 * NS_PER_S};
+    memset(f, 0, sizeof *f);
+    bw_space *space = stand_space(s, "", false);
+    const bw_status status = report_run(space, "verify", &options, keep, f, &s->error);
+    stand_expect(s, status, f->clean ? BW_OK : BW_UNCLEAN);
+    assert_true(f->clean == (f->size == 0));
+    space_close(space);
+}
+
+static void expect_code(stand *s, const char *code)
+{
+    static findings f;
+    char wanted[64];
+    (void)snprintf(wanted, sizeof wanted, "{\"finding\":\"%s\"", code);
+    run_verify(s, &f);
+    if (strstr(f.text, wanted) == NULL)
+        fail_msg("no %s in:\n%s", code, f.text);
+}
+
+static void fill(stand *s)
+{
+    stand_open(s, 2, "", false);
+    for (int k = 0; k < 2; k++) {
+        bw_producer *p = stand_producer(s, s->space, k == 0 ? "p" : "q", "naive");
+        for (uint64_t i = 1; i <= STEPS / 2; i++) {
+            stand_put(s, p, "item", i);
+            stand_expect(s, producer_flush(p, true, 10 * NS_PER_S, &s->error), BW_OK);
+        }
+        stand_expect(s, producer_close(p, 0, &s->error), BW_OK);
+    }
+    findings *f = mem_zalloc(sizeof *f);
+    assert_non_null(f);
+    run_verify(s, f);
+    assert_true(f->clean);
+    mem_free(f);
+}
+
+static uint64_t newest(stand *s)
+{
+    return mem_space_count(s->contents, "manifest/");
+}
+
+typedef void (*change_fn)(manifest *m);
+
+/* Writes version `version` as version `to`, changed, with good checksums. */
+static void change_to(stand *s, uint64_t version, uint64_t to, change_fn how)
+{
+    object_key key;
+    const uint8_t *bytes = NULL;
+    size_t size = 0;
+    manifest *m = NULL;
+    buf out;
+    key_manifest(&key, version);
+    assert_true(mem_space_get(s->contents, key.text, &bytes, &size));
+    uint8_t *copy = mem_dup(bytes, size);
+    stand_expect(s, manifest_decode(copy, size, 2, &m, &s->error), BW_OK);
+    how(m);
+    buf_init(&out, object_bytes_max(OBJECT_MANIFEST));
+    assert_int_equal(manifest_encode(m, &out), BW_OK);
+    key_manifest(&key, to);
+    assert_int_equal(mem_space_set(s->contents, key.text, out.data, out.size), BW_OK);
+    buf_free(&out);
+    manifest_unref(m);
+}
+
+static void change(stand *s, uint64_t version, change_fn how)
+{
+    change_to(s, version, version, how);
+}
+
+static void two_further(manifest *m)
+{
+    m->version += 2;
+}
+
+static void more_offset(manifest *m)
+{
+    m->producers[0].offset += 5;
+}
+
+static void more_seq(manifest *m)
+{
+    m->producers[1].seq++;
+}
+
+static void other_id(manifest *m)
+{
+    m->producers[1].id = view_text("r");
+}
+
+static void more_bytes(manifest *m)
+{
+    m->committed_bytes += 64;
+}
+
+static void many_bytes(manifest *m)
+{
+    m->committed_bytes += 1u << 20; /* more than the version after it has */
+}
+
+static void other_sum(manifest *m)
+{
+    m->sum.bytes[3] ^= 1;
+}
+
+static void other_clock(manifest *m)
+{
+    m->clock_ms++;
+}
+
+static void other_version(manifest *m)
+{
+    m->version++;
+}
+
+static void other_uuid(manifest *m)
+{
+    m->uuid[0] ^= 1;
+}
+
+static void sealed_early(manifest *m)
+{
+    m->sealed = true;
+}
+
+static void other_token(manifest *m)
+{
+    m->producers[0].token.bytes[0] ^= 1;
+}
+
+static void other_reference_sum(manifest *m)
+{
+    m->refs[m->ref_count - 1].sum_before.bytes[0] ^= 1;
+}
+
+static void other_reference_hash(manifest *m)
+{
+    m->refs[m->ref_count - 1].hash.bytes[0] ^= 1;
+}
+
+static void test_lies_of_the_newest(void **state)
+{
+    (void)state;
+    static const struct {
+        change_fn how;
+        const char *code;
+    } cases[] = {
+        {more_offset, "TILING"},
+        {more_seq, "TILING"},
+        {other_id, "PRODUCER"},
+        {more_bytes, "TOTALS"},
+        {other_sum, "SUM"},
+        {other_reference_sum, "SUM"},
+        {other_reference_hash, "SEGMENT"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        stand s;
+        fill(&s);
+        change(&s, newest(&s), cases[i].how);
+        expect_code(&s, cases[i].code);
+        stand_close(&s);
+    }
+}
+
+static void test_lies_of_older_ones(void **state)
+{
+    (void)state;
+    static const struct {
+        change_fn how;
+        const char *code;
+    } cases[] = {
+        {other_clock, "LINK"},   {other_version, "MANIFEST"},  {other_uuid, "MANIFEST"},
+        {sealed_early, "ORDER"}, {other_token, "ORDER"},       {many_bytes, "ORDER"},
+        {other_sum, "SUM"},      {other_reference_sum, "SUM"}, {other_reference_hash, "REFERENCE"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        stand s;
+        fill(&s);
+        change(&s, newest(&s) - 1, cases[i].how);
+        expect_code(&s, cases[i].code);
+        stand_close(&s);
+    }
+}
+
+static void put_object(stand *s, const char *key, const void *bytes, size_t size)
+{
+    assert_int_equal(mem_space_set(s->contents, key, bytes, size), BW_OK);
+}
+
+static void test_chain_and_markers(void **state)
+{
+    (void)state;
+    stand s;
+    object_key key;
+    uint8_t uuid[UUID_BYTES];
+    buf marker;
+    buf_init(&marker, 64);
+    fill(&s);
+    memcpy(uuid, s.space->genesis->uuid, UUID_BYTES);
+    key_manifest(&key, 5);
+    assert_true(mem_space_remove(s.contents, key.text));
+    expect_code(&s, "GAP");
+    stand_close(&s);
+
+    fill(&s);
+    change_to(&s, newest(&s), newest(&s) + 2, two_further);
+    expect_code(&s, "GAP");
+    stand_close(&s);
+
+    fill(&s);
+    memcpy(uuid, s.space->genesis->uuid, UUID_BYTES);
+    assert_int_equal(marker_encode(uuid, 3, &marker), BW_OK);
+    key_marker(&key, 0);
+    put_object(&s, key.text, marker.data, marker.size); /* of another block */
+    expect_code(&s, "MARKER");
+    assert_true(mem_space_remove(s.contents, key.text));
+    stand_close(&s);
+    buf_free(&marker);
+}
+
+typedef struct part_found {
+    char key[KEY_BYTES];
+    size_t size;
+} part_found;
+
+static int first_part(void *context, const char *key, const uint8_t *bytes, size_t size)
+{
+    part_found *found = context;
+    (void)bytes;
+    (void)snprintf(found->key, sizeof found->key, "%s", key);
+    found->size = size;
+    return 1;
+}
+
+static void test_parts(void **state)
+{
+    (void)state;
+    stand s;
+    part_found part;
+    const uint8_t *bytes = NULL;
+    size_t size = 0;
+    fill(&s);
+    assert_int_equal(mem_space_each(s.contents, "data/", first_part, &part), 1);
+    assert_true(mem_space_get(s.contents, part.key, &bytes, &size));
+    uint8_t *copy = mem_zalloc(size + 1);
+    memcpy(copy, bytes, size);
+    put_object(&s, part.key, copy, size + 1);
+    expect_code(&s, "PART");
+    put_object(&s, part.key, copy, size - 1);
+    expect_code(&s, "PART");
+    assert_true(mem_space_remove(s.contents, part.key));
+    expect_code(&s, "PART");
+    copy[70] ^= 1; /* the item table: its CRC says so */
+    put_object(&s, part.key, copy, size);
+    expect_code(&s, "SLICE");
+    mem_free(copy);
+    stand_close(&s);
+}
+
+/* Another batch's part under this name: every checksum is right, and it is still the wrong one. */
+static void test_swapped_parts(void **state)
+{
+    (void)state;
+    stand s;
+    part_found part;
+    fill(&s);
+    assert_int_equal(mem_space_each(s.contents, "data/", first_part, &part), 1);
+    const uint8_t *bytes = NULL;
+    size_t size = 0;
+    uint8_t *own = NULL;
+    assert_true(mem_space_get(s.contents, part.key, &bytes, &size));
+    own = mem_dup(bytes, size);
+    char other[KEY_BYTES];
+    memcpy(other, part.key, sizeof other);
+    assert_true(mem_space_remove(s.contents, part.key));
+    assert_int_equal(mem_space_each(s.contents, "data/", first_part, &part), 1);
+    assert_true(mem_space_get(s.contents, part.key, &bytes, &size));
+    uint8_t *foreign = mem_dup(bytes, size);
+    put_object(&s, other, foreign, size);
+    expect_code(&s, "FOOTER");
+    mem_free(own);
+    mem_free(foreign);
+    stand_close(&s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_lies_of_the_newest), cmocka_unit_test(test_lies_of_older_ones),
+        cmocka_unit_test(test_chain_and_markers),  cmocka_unit_test(test_parts),
+        cmocka_unit_test(test_swapped_parts),
+    };
+    return cmocka_run_group_tests_name("verify", tests, NULL, NULL);
+}
