@@ -196,6 +196,15 @@ class Demo:
         return verdict
 
 
+INTRODUCTION = f"""
+The demo (some 15 seconds): {PRODUCERS} producer processes pack real text into global batches, and a training loop of {RANKS} ranks reads them,
+with nothing between them but a directory. Meanwhile they are killed and frozen, and old manifests (the numbered objects that
+state what the namespace holds) are retired in blocks and deleted. Then a program of its own proves that no byte was lost or doubled.
+"""
+
+NEXT_STEPS = """next: build/cli/batchweave is built. docs/guide.md feeds it your own text or program; docs/guarantees.md says what was just shown."""
+
+
 def report(v):
     if v["verdict"] != "ok":
         return f"verdict: FAILED: {v['why']}"
@@ -203,8 +212,8 @@ def report(v):
   sources     {v['source_files']} files, {v['source_bytes']:,} bytes, sha256 over all {v['digest'][:16]}…
   delivered   {v['steps']} steps, {v['items']:,} items in {v['fragments']:,} fragments, {v['pads']} pads,
               {v['steps_delivered_twice']} steps delivered again after a kill, byte for byte the same
-  the chain   {v['versions']} manifests, {v['blocks_retired']} blocks of them retired, {v['ghosts']} ghost(s) met,
-              {v['orphans']} orphans left by the killed
+  the chain   {v['versions']} manifests, {v['blocks_retired']} blocks of them retired, {v['ghosts']} ghost(s) met (a late create on a retired name),
+              {v['orphans']} orphans (objects that the killed uploaded and never published)
   survived    kill -9 of a producer {v['kills_producer']} times and of the trainer {v['kills_trainer']} times, one frozen committer
 """)
     return (f"verdict: ok: each of the {v['source_bytes']:,} source bytes was delivered to the {v['ranks']} ranks exactly once, "
@@ -218,16 +227,19 @@ def main():
     parser.add_argument("--binary", help="default: build/cli/batchweave")
     options = parser.parse_args()
     demo = Demo(options)
+    print(INTRODUCTION, flush=True)
     try:
         demo.prepare()
         demo.play()
         demo.tell("the judge rebuilds the text from what was delivered")
         verdict = demo.verdict()
+        demo.tell("the judge has spoken")
     except (Sad, RuntimeError) as error:
         verdict = {"verdict": "failed", "why": str(error)}
     finally:
         demo.shop.close()
     print(report(verdict))
+    print(NEXT_STEPS)
     if options.json:
         with open(options.json, "w", encoding="utf-8") as file:
             json.dump(verdict, file)
