@@ -16,6 +16,7 @@
 #define SECOND_NS 1000000000ll
 #define CURSOR_BYTES_MAX (1u << 20)
 #define RANKS_MAX 4096u
+#define WAIT_REASON_BYTES_MAX 4096u
 
 /** One run of `consume`. */
 typedef struct run_state {
@@ -78,14 +79,30 @@ static bw_status advance_cursor(run_state *s, rank *last)
     return s->steps % s->save_every == 0 ? save_cursor(s, last->error) : BW_OK;
 }
 
-static void show_progress(run_state *s)
+/** Committed steps that this job has not reached, or -1 when that is not known. */
+static json_int_t steps_ahead(const run_state *s, rank *last)
+{
+    char text[WAIT_REASON_BYTES_MAX];
+    size_t length;
+    json_error_t where;
+    if (bw_consumer_wait_reason(last->consumer, text, sizeof text, &length, NULL) != BW_OK)
+        return -1;
+    json_t *reason = json_loads(text, 0, &where);
+    const json_t *next = json_object_get(reason, "next_step");
+    const json_int_t ahead =
+        json_is_integer(next) ? json_integer_value(next) - (json_int_t)s->next_step : -1;
+    json_decref(reason);
+    return ahead;
+}
+
+static void show_progress(run_state *s, rank *last)
 {
     const int64_t now = now_ns();
     if ((!s->c->progress && !isatty(STDERR_FILENO)) || now - s->shown_ns < SECOND_NS)
         return;
     const double seconds = (double)(now - s->shown_ns) / SECOND_NS;
-    cli_notice("step %" PRIu64 ", %.1f steps/s", s->next_step,
-               (double)(s->steps - s->shown_steps) / seconds);
+    cli_notice("step %" PRIu64 ", %.1f steps/s, %" JSON_INTEGER_FORMAT " more are committed",
+               s->next_step, (double)(s->steps - s->shown_steps) / seconds, steps_ahead(s, last));
     s->shown_ns = now;
     s->shown_steps = s->steps;
 }
@@ -102,7 +119,7 @@ static bw_status on_step(void *context, rank *last)
     s->steps++;
     s->next_step = last->step + 1;
     const bw_status status = advance_cursor(s, last);
-    show_progress(s);
+    show_progress(s, last);
     if (status != BW_OK)
         return status;
     if (signals_seen() != 0)
