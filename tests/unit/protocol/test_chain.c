@@ -215,14 +215,15 @@ static void a_blocked_chain_keeps_what_is_proved(void **state)
 static void a_break_in_the_links_is_met(void **state)
 {
     (void)state;
-    scene s;
+    scene s, t;
     set_up(&s, 3);
+    set_up(&t, 2);
     chain *c = world_chain(&s.w);
     const uint8_t *bytes;
     size_t size;
-    actor_publish(&s.p, 1);
-    actor_publish(&s.p, 1);
-    assert_true(mem_space_get(s.w.space, "manifest/00000000000000000005.manifest", &bytes, &size));
+    actor_publish(&t.p, 2);
+    actor_publish(&t.p, 1); /* another version 4 of the same identity */
+    assert_true(mem_space_get(t.w.space, "manifest/00000000000000000004.manifest", &bytes, &size));
     uint8_t *copy = mem_dup(bytes, size);
     assert_non_null(copy);
     assert_int_equal(mem_space_set(s.w.space, "manifest/00000000000000000004.manifest", copy, size),
@@ -232,6 +233,7 @@ static void a_break_in_the_links_is_met(void **state)
     chain_free(c);
     mem_free(copy);
     tear_down(&s);
+    tear_down(&t);
 }
 
 /* A run of manifests costs one marker; a poll that finds nothing costs one read. */

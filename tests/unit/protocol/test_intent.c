@@ -551,6 +551,10 @@ static void the_next_manifest_copies_the_rest(void **state)
     assert_ptr_equal(draft.groups, groups);
     assert_true(view_equal(draft.turn, view_text("who")));
     assert_true(view_equal(draft.committer, view_text("me")));
+    base.trim = 6; /* never down, whatever the groups say */
+    manifest_succeed(&base, &g, NULL, &aid, &draft);
+    assert_int_equal(draft.trim, 6);
+    base.trim = 3;
     aid.turn_member = true;
     base.group_count = 0;
     manifest_succeed(&base, &g, NULL, &aid, &draft);

@@ -349,6 +349,76 @@ static void a_foreign_object_blocks_the_chain(void **state)
     tear_down(&s);
 }
 
+/* The way to a witness fails for a while: told as unknown, tried again, decided. */
+static void a_witness_that_fails_is_tried_again(void **state)
+{
+    (void)state;
+    scene s;
+    set_up(&s, &(world_options){0});
+    world_fault(&s.w, FAULT_HOLD, STORE_CREATE, "manifest/", 0, 1, STORE_PENDING);
+    actor_begin_publish(&s.p, 1, false);
+    assert_false(actor_drive(&s.p));
+    actor_open(&s.q);
+    while (!world_has_manifest(&s.w, 8))
+        actor_publish(&s.q, 1);
+    (void)world_sweep(&s.w);
+    world_fault(&s.w, FAULT_SAY, STORE_HEAD, "retired/", 0, 2, STORE_DENIED);
+    assert_true(actor_release(&s.p, true, STORE_PENDING));
+    ends(&s.p, COMMIT_DONE, BW_OK);
+    assert_true(actor_report(&s.p)->overdue);
+    assert_int_equal(commit_counted(s.p.commit)->witness_lost, 1);
+    (void)world_check(&s.w);
+    tear_down(&s);
+}
+
+/* CREATED, a marker, and a newest version below: no witness can exist. */
+static void a_witness_that_is_too_old(void **state)
+{
+    (void)state;
+    scene s;
+    set_up(&s, &(world_options){0});
+    world_fault(&s.w, FAULT_SAY, STORE_CREATE, "manifest/", 0, 1, STORE_CREATED);
+    world_fault(&s.w, FAULT_SAY, STORE_GET, "retired/", 0, 1, STORE_OK);
+    actor_begin_publish(&s.p, 1, false);
+    assert_true(actor_drive(&s.p));
+    ends(&s.p, COMMIT_FAILED, BW_STORE_UNSAFE);
+    assert_true(actor_report(&s.p)->open_unknown);
+    tear_down(&s);
+}
+
+/* A deadline that passes with nothing open: a definite failure, or a lost race. */
+static void a_deadline_with_nothing_open(void **state)
+{
+    (void)state;
+    scene s;
+    set_up(&s, &(world_options){0});
+    s.w.patience_ns = 1;
+    world_fault(&s.w, FAULT_SAY, STORE_GET, "genesis", 0, 1, STORE_RETRY);
+    actor_begin_open(&s.q, false);
+    assert_true(actor_drive(&s.q));
+    ends(&s.q, COMMIT_FAILED, BW_IO);
+    s.w.patience_ns = 0;
+    actor_open(&s.q);
+    for (int late = 0; late < 2; late++) {
+        s.w.patience_ns = NS_PER_MS;
+        world_fault(&s.w, FAULT_HOLD, STORE_CREATE, "manifest/", 0, 1, STORE_PENDING);
+        actor_begin_publish(&s.p, 1, false);
+        assert_false(actor_drive(&s.p));
+        s.w.patience_ns = 0;
+        actor_publish(&s.q, 1);
+        if (late == 0)
+            s.w.now_ns += NS_PER_S;
+        else /* it passes while the chain looks for the next base */
+            world_fault(&s.w, FAULT_SAY, STORE_GET, "manifest/", 1, 1, STORE_RETRY);
+        assert_true(actor_release(&s.p, true, STORE_PENDING));
+        ends(&s.p, COMMIT_LOST, BW_OK);
+        assert_int_equal(actor_report(&s.p)->conflicts, 1);
+    }
+    actor_publish(&s.p, 1);
+    assert_int_equal(world_check(&s.w), 3);
+    tear_down(&s);
+}
+
 /* R7: fenced for ever, and definite when nothing is open. */
 static void r7_a_newer_incarnation_fences(void **state)
 {
@@ -510,6 +580,9 @@ int main(void)
         cmocka_unit_test(a_create_that_is_refused),
         cmocka_unit_test(reads_that_fail_leave_it_open),
         cmocka_unit_test(a_foreign_object_blocks_the_chain),
+        cmocka_unit_test(a_witness_that_fails_is_tried_again),
+        cmocka_unit_test(a_witness_that_is_too_old),
+        cmocka_unit_test(a_deadline_with_nothing_open),
         cmocka_unit_test(r7_a_newer_incarnation_fences),
         cmocka_unit_test(r10_finish_and_reopen),
         cmocka_unit_test(r10_seal_waits_for_all_and_ends_it),
