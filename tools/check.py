@@ -109,6 +109,15 @@ def tail(output, lines=40):
     return "\n".join("        " + line for line in output.rstrip().splitlines()[-lines:])
 
 
+def excerpt(output):
+    """What to show of a failed test: a sanitizer's report from its start, else the end."""
+    lines = output.rstrip().splitlines()
+    for at, line in enumerate(lines):
+        if re.search(r"ERROR: \w+Sanitizer|WARNING: ThreadSanitizer|runtime error:", line):
+            return tail("\n".join(lines[at:at + 30]))
+    return tail(output)
+
+
 def counted(output, code):
     """Returns the tests that a program says it ran, and what is wrong (None if nothing)."""
     passed = failed = skipped = 0
@@ -187,7 +196,7 @@ def run_suite(run, folder, suite):
             complaint = program["result"]
             count.failed += 1
         if complaint:
-            print(f"    FAILED: {suite}/{program['name']}: {complaint}\n{tail(printed)}", flush=True)
+            print(f"    FAILED: {suite}/{program['name']}: {complaint}\n{excerpt(printed)}", flush=True)
         total.add(count)
     run.count.add(total)
     if not programs:
