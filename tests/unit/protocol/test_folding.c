@@ -184,18 +184,80 @@ static uint8_t level_of(const manifest *m)
     return level;
 }
 
-/* Runs what the machine asks for next, except puts, which are lost in the network. */
-static void run_without_puts(world *w, actor *a)
+static bool is_index(const machine_request *request)
+{
+    key_fields fields;
+    key_parse(view_text(request->key.text), &fields);
+    return fields.kind == KEY_SEGMENT && fields.last - fields.number + 1 >= INDEX_CHILDREN;
+}
+
+/* Runs what the machine asks for, except puts of an index, which are lost in the network. */
+static void run_without_index(world *w, actor *a)
 {
     machine_request request;
     while (commit_machine.next(a->commit, &request)) {
         machine_reply reply;
-        if (request.kind == STORE_PUT)
+        if (is_index(&request))
             continue;
         world_execute(w, &request, &reply);
         commit_machine.reply(a->commit, w->now_ns, &reply);
         mem_free(reply.bytes);
     }
+}
+
+/* Drives to the end; the first `refused` puts of an index are answered with `say`. */
+static void drive_refusing_index(world *w, actor *a, uint32_t *refused, store_outcome say)
+{
+    while (commit_machine.running(a->commit)) {
+        machine_request request;
+        if (!commit_machine.next(a->commit, &request)) {
+            w->now_ns = commit_machine.due(a->commit);
+            commit_machine.tick(a->commit, w->now_ns);
+            continue;
+        }
+        machine_reply reply = {.id = request.id, .outcome = say};
+        if (!is_index(&request) || *refused == 0)
+            world_execute(w, &request, &reply);
+        else
+            --*refused;
+        commit_machine.reply(a->commit, w->now_ns, &reply);
+        mem_free(reply.bytes);
+    }
+}
+
+/* With 32 references of a level in a row a publish must merge, and waits for the index. */
+static void a_merge_waits_until_it_is_durable(void **state)
+{
+    (void)state;
+    world w;
+    actor p;
+    uint32_t refused = 60;
+    world_open(&w, &(world_options){.block_size = 4, .tail_cap = 64});
+    actor_start(&p, &w, "p");
+    actor_open(&p);
+    for (uint32_t i = 0; i < 60; i++) {
+        actor_begin_publish(&p, 1, false);
+        drive_refusing_index(&w, &p, &refused, STORE_RETRY);
+        assert_int_equal(actor_report(&p)->end, COMMIT_DONE);
+        assert_true(chain_held(p.chain)->ref_count <= 33);
+        actor_settle(&p);
+    }
+    assert_int_equal(refused, 0);
+    assert_true(commit_counted(p.commit)->merge_waits >= 1);
+    refused = 1000;
+    commit_end end;
+    do {
+        actor_begin_publish(&p, 1, false);
+        drive_refusing_index(&w, &p, &refused, STORE_DENIED);
+        end = actor_report(&p)->end;
+        actor_settle(&p);
+    } while (end == COMMIT_DONE && p.seq < 200);
+    assert_int_equal(end, COMMIT_FAILED);
+    assert_int_equal(actor_report(&p)->status, BW_DENIED);
+    actor_publish(&p, 1);
+    assert_int_equal(world_check(&w), p.seq);
+    actor_stop(&p);
+    world_close(&w);
 }
 
 /* An index is referred to once its own put was answered OK, not while it is on its way; a lost race
@@ -224,7 +286,9 @@ static void an_index_in_flight_is_not_referred_to(void **state)
     machine_reply exists = {.id = w.held.id, .outcome = STORE_EXISTS};
     w.is_held = false;
     commit_machine.reply(p.commit, w.now_ns, &exists);
-    run_without_puts(&w, &p);
+    run_without_index(&w, &p);
+    assert_int_equal(actor_report(&p)->end, COMMIT_DONE);
+    assert_true(commit_machine.running(p.commit)); /* the put is still out */
     assert_int_equal(level_of(chain_held(p.chain)), 0);
     actor_stop(&p);
     actor_stop(&q);
@@ -239,6 +303,7 @@ int main(void)
         cmocka_unit_test(a_fold_waits_until_it_is_durable),
         cmocka_unit_test(a_must_fold_that_is_denied_fails_the_commit),
         cmocka_unit_test(a_fold_in_flight_gives_way),
+        cmocka_unit_test(a_merge_waits_until_it_is_durable),
         cmocka_unit_test(an_index_in_flight_is_not_referred_to),
     };
     return cmocka_run_group_tests_name("folding", tests, NULL, NULL);
