@@ -131,6 +131,12 @@ bw_status fetch_footer(const genesis *g, store *s, const step_entry *entry, uint
     return status;
 }
 
+static int append(const char *text, size_t size, void *context)
+{
+    buf_put(context, text, size);
+    return 0;
+}
+
 /* JSON metadata stands as it is; other bytes as hex, so that nothing is lost. */
 static void put_metadata(buf *out, view metadata)
 {
@@ -138,16 +144,14 @@ static void put_metadata(buf *out, view metadata)
                          ? NULL
                          : json_loadb((const char *)metadata.data, metadata.size,
                                       JSON_DECODE_ANY | JSON_REJECT_DUPLICATES, NULL);
-    char *text = parsed != NULL ? json_dumps(parsed, JSON_COMPACT | JSON_ENCODE_ANY) : NULL;
-    if (metadata.size == 0) {
+    if (parsed == NULL) {
         json_put_null(out, "metadata");
-    } else if (text != NULL) {
-        json_put_raw(out, "metadata", text);
-    } else {
-        json_put_null(out, "metadata");
-        json_put_hex(out, "metadata_hex", metadata.data, metadata.size);
+        if (metadata.size > 0)
+            json_put_hex(out, "metadata_hex", metadata.data, metadata.size);
+        return;
     }
-    free(text);
+    json_put_raw(out, "metadata", "");
+    (void)json_dump_callback(parsed, append, out, JSON_COMPACT | JSON_ENCODE_ANY);
     json_decref(parsed);
 }
 

@@ -227,9 +227,15 @@ void prefetch_pop_locked(bw_consumer *c, fetch *f)
     f->slice = NULL;
     c->locked.first = (c->locked.first + 1) % c->prefetch;
     c->locked.count--;
+    /* What failed while it lay ahead may have passed: it is looked at again before it is reported.
+     */
+    fetch *front = consumer_front(c);
+    const bool again = front != NULL && front->state == FETCH_FAILED;
+    if (again)
+        prefetch_retry_locked(front);
     /* Refilling half a window at a time wakes threads once for many steps, and most calls of next
      * wake nobody. */
-    if (c->locked.count <= c->prefetch / 2)
+    if (again || c->locked.count <= c->prefetch / 2)
         prefetch_pump_locked(c);
 }
 

@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "client/follower.h"
+#include "client/listing.h"
 #include "protocol/create.h"
 #include <string.h>
 
@@ -85,36 +86,17 @@ bw_status chain_walk(chain *c, drive *d, chain_goal goal, int64_t deadline_ns,
 /* ---- init ---- */
 
 /* Only left-overs of openers and of the file store itself may be there. */
-static bw_status check_empty(store *s, bw_error *error)
+static bw_status refuse_any(void *context, const store_entry *entry, bw_error *error)
 {
-    store_op op;
-    bw_status status = BW_OK;
-    char after[STORE_KEY_MAX + 1] = "";
-    bool more = true;
-    while (more && status == BW_OK) {
-        store_op_init(&op, STORE_LIST, "");
-        memcpy(op.after, after, sizeof after);
-        if (store_run(s, &op) != STORE_OK) {
-            status = store_op_status(&op);
-            error_copy(error, &op.error);
-            more = false;
-        }
-        for (size_t i = 0; i < op.list.count && status == BW_OK; i++) {
-            const char *key = op.list.entries[i].key;
-            if (strncmp(key, "tmp/", 4) != 0 && strncmp(key, "probe/", 6) != 0) {
-                status = error_set(error, BW_NOT_EMPTY,
-                                   "there is something at this place already: %s", key);
-                error_set_key(error, key);
-            }
-        }
-        if (status == BW_OK && more) {
-            more = op.list.more && op.list.count > 0;
-            if (more)
-                (void)strncpy(after, op.list.entries[op.list.count - 1].key, STORE_KEY_MAX);
-        }
-        store_op_clear(&op);
-    }
-    return status;
+    key_fields fields;
+    (void)context;
+    key_parse(view_text(entry->key), &fields);
+    if (fields.kind == KEY_PROBE || fields.kind == KEY_TMP)
+        return BW_OK;
+    (void)error_set(error, BW_NOT_EMPTY, "there is something at this place already: %s",
+                    entry->key);
+    error_set_key(error, entry->key);
+    return BW_NOT_EMPTY;
 }
 
 static bw_status run_create(bw_runtime *runtime, drive *d, const genesis *g, int64_t deadline_ns,
@@ -153,7 +135,7 @@ bw_status space_init_on(bw_runtime *runtime, store *s, const space_options *opti
     g.created_ms = (uint64_t)clock_wall_ms(clock_system());
     bw_status status = genesis_check(&g, error);
     if (status == BW_OK)
-        status = check_empty(wrapped, error);
+        status = listing_each(wrapped, "", refuse_any, NULL, error);
     if (status == BW_OK)
         status = store_probe(wrapped, runtime_random(runtime), error);
     if (status == BW_OK)

@@ -17,7 +17,7 @@ static int64_t reads(scene *w, bw_consumer *c)
     return json_number(json, "map") + json_number(json, "read");
 }
 
-static int64_t gets(scene *w, bw_consumer *c)
+static int64_t whole_reads(scene *w, bw_consumer *c)
 {
     static char json[8192];
     expect_ok(w, bw_consumer_stats(c, json, sizeof json, NULL, w->error));
@@ -62,7 +62,7 @@ static void test_one_read_per_rank_and_step(void **state)
         expect_status(&w, bw_consumer_next(c[i], SECOND, &item, w.error), BW_END);
     assert_int_equal(reads(&w, c[0]), 3 * STEPS);
     /* Segments are read once for all ranks, and manifests by one follower. */
-    assert_true(gets(&w, c[0]) < (int64_t)STEPS);
+    assert_true(whole_reads(&w, c[0]) < (int64_t)STEPS);
     for (int i = 0; i < 3; i++)
         bw_consumer_close(c[i]);
     bw_space_close(space);
