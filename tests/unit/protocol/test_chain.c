@@ -389,7 +389,6 @@ static void nothing_above_the_markers(void **state)
     tear_down(&s);
     /* A marker that cannot be written by anybody. */
     object_key key;
-    tear_down(&s);
     set_up(&s, 5);
     for (uint32_t k = 0; k < 64; k++) {
         key_marker(&key, k == 0 ? 0 : (uint64_t)1 << k);
