@@ -68,6 +68,7 @@ void manifest_succeed(const manifest *base, const genesis *g, const hash128 *gen
     draft->clock_ms = aid->clock_ms;
     draft->committer = aid->committer;
     if (base == NULL) {
+        assert(genesis_hash != NULL);
         draft->version = 1;
         draft->previous = *genesis_hash;
         draft->tail.bytes = view_of(empty_block, sizeof empty_block);

@@ -164,8 +164,12 @@ static void advance_entry(const intent *i, const intent_try *t, producer_entry *
     e->last_publish = t->draft->version;
     const view state = i->publish.states != NULL ? i->publish.states[last] : view_text("");
     e->state_is_object = state.data == NULL && i->publish.state_refs != NULL;
-    e->state = e->state_is_object ? (view){0} : state;
-    e->state_ref = e->state_is_object ? i->publish.state_refs[last] : (state_ref){0};
+    e->state = state;
+    memset(&e->state_ref, 0, sizeof e->state_ref);
+    if (e->state_is_object) {
+        e->state = view_of(NULL, 0);
+        e->state_ref = i->publish.state_refs[last];
+    }
 }
 
 static void finish_entry(const intent_try *t, producer_entry *e)

@@ -100,78 +100,74 @@ static void starts(void **state)
     handout_free(h);
 }
 
+static skip_range resume_skips[2] = {{2, 8}, {11, 14}};
+static const struct {
+    const char *name;
+    cursor c;
+    bw_status status;
+    uint64_t step;
+    bool checks;
+    uint64_t nonce_step;
+} resume_cases[] = {
+    {"mid-step", {.uuid = {1}, .step = 7, .item = 1, .dp = 2, .has_nonce = true}, BW_OK, 7, 1, 7},
+    {"at a step", {.uuid = {1}, .step = 7, .dp = 2, .has_nonce = true}, BW_OK, 7, 1, 6},
+    {"at the end", {.uuid = {1}, .step = 20, .dp = 2, .has_nonce = true}, BW_OK, 20, 1, 19},
+    {"no nonce", {.uuid = {1}, .step = 7, .dp = 2}, BW_OK, 7, 0, 0},
+    {"its nonce was swept", {.uuid = {1}, .step = 5, .dp = 2, .has_nonce = true}, BW_OK, 5, 0, 0},
+    {"foreign", {.uuid = {2}, .step = 7, .dp = 2}, BW_CURSOR_FOREIGN, 0, 0, 0},
+    {"another dp", {.uuid = {1}, .step = 7, .dp = 4}, BW_MESH_MISMATCH, 0, 0, 0},
+    {"scale",
+     {.uuid = {1}, .step = 7, .dp = 2, .mode = MODE_SCALE_BATCH},
+     BW_MESH_MISMATCH,
+     0,
+     0,
+     0},
+    {"trimmed", {.uuid = {1}, .step = 4, .dp = 2}, BW_TRIMMED, 0, 0, 0},
+    {"beyond", {.uuid = {1}, .step = 21, .dp = 2}, BW_BEYOND_END, 0, 0, 0},
+    {"in a step to come", {.uuid = {1}, .step = 20, .item = 1, .dp = 2}, BW_BEYOND_END, 0, 0, 0},
+    {"a skip leads out of what is trimmed",
+     {.uuid = {1}, .step = 3, .dp = 2, .skip_count = 2, .skips = resume_skips},
+     BW_OK,
+     8,
+     0,
+     0},
+    {"behind a skip",
+     {.uuid = {1}, .step = 14, .dp = 2, .has_nonce = true, .skip_count = 2, .skips = resume_skips},
+     BW_OK,
+     14,
+     1,
+     10},
+};
+
 static void resumes(void **state)
 {
     (void)state;
     handout *h = handout_of(1, 1);
     bw_error error;
     const manifest m = at(5, 20);
-    skip_range skips[2] = {{2, 8}, {11, 14}};
-    const struct {
-        const char *name;
-        cursor c;
-        bw_status status;
-        uint64_t step;
-        bool checks;
-        uint64_t nonce_step;
-    } table[] = {
-        {"mid-step",
-         {.uuid = {1}, .step = 7, .item = 1, .dp = 2, .has_nonce = true},
-         BW_OK,
-         7,
-         1,
-         7},
-        {"at a step", {.uuid = {1}, .step = 7, .dp = 2, .has_nonce = true}, BW_OK, 7, 1, 6},
-        {"at the end", {.uuid = {1}, .step = 20, .dp = 2, .has_nonce = true}, BW_OK, 20, 1, 19},
-        {"no nonce", {.uuid = {1}, .step = 7, .dp = 2}, BW_OK, 7, 0, 0},
-        {"its nonce was swept",
-         {.uuid = {1}, .step = 5, .dp = 2, .has_nonce = true},
-         BW_OK,
-         5,
-         0,
-         0},
-        {"foreign", {.uuid = {2}, .step = 7, .dp = 2}, BW_CURSOR_FOREIGN, 0, 0, 0},
-        {"another dp", {.uuid = {1}, .step = 7, .dp = 4}, BW_MESH_MISMATCH, 0, 0, 0},
-        {"scale",
-         {.uuid = {1}, .step = 7, .dp = 2, .mode = MODE_SCALE_BATCH},
-         BW_MESH_MISMATCH,
-         0,
-         0,
-         0},
-        {"trimmed", {.uuid = {1}, .step = 4, .dp = 2}, BW_TRIMMED, 0, 0, 0},
-        {"beyond", {.uuid = {1}, .step = 21, .dp = 2}, BW_BEYOND_END, 0, 0, 0},
-        {"in a step to come",
-         {.uuid = {1}, .step = 20, .item = 1, .dp = 2},
-         BW_BEYOND_END,
-         0,
-         0,
-         0},
-        {"a skip leads out of what is trimmed",
-         {.uuid = {1}, .step = 3, .dp = 2, .skip_count = 2, .skips = skips},
-         BW_OK,
-         8,
-         0,
-         0},
-        {"behind a skip",
-         {.uuid = {1}, .step = 14, .dp = 2, .has_nonce = true, .skip_count = 2, .skips = skips},
-         BW_OK,
-         14,
-         1,
-         10},
-    };
-    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
-        const bw_status status = handout_resume(h, &m, &table[i].c, &error);
-        if (status != table[i].status)
-            fail_msg("%s: %s", table[i].name, bw_status_name(status));
+    for (size_t i = 0; i < sizeof resume_cases / sizeof *resume_cases; i++) {
+        const bw_status status = handout_resume(h, &m, &resume_cases[i].c, &error);
+        if (status != resume_cases[i].status)
+            fail_msg("%s: %s", resume_cases[i].name, bw_status_name(status));
         if (status != BW_OK)
             continue;
         uint64_t step = 0;
-        if (handout_step(h) != table[i].step ||
-            handout_nonce_step(h, &m, &step) != table[i].checks || step != table[i].nonce_step)
-            fail_msg("%s: step %llu, nonce step %llu", table[i].name,
+        if (handout_step(h) != resume_cases[i].step ||
+            handout_nonce_step(h, &m, &step) != resume_cases[i].checks ||
+            step != resume_cases[i].nonce_step)
+            fail_msg("%s: step %llu, nonce step %llu", resume_cases[i].name,
                      (unsigned long long)handout_step(h), (unsigned long long)step);
     }
-    /* A history that was rewritten behind the cursor. */
+    handout_free(h);
+}
+
+/* A history that was rewritten behind the cursor. */
+static void a_rewritten_history(void **state)
+{
+    (void)state;
+    handout *h = handout_of(1, 1);
+    bw_error error;
+    const manifest m = at(5, 20);
     const cursor c = {.uuid = {1}, .step = 7, .dp = 2, .has_nonce = true, .nonce = 99};
     assert_int_equal(handout_resume(h, &m, &c, NULL), BW_OK);
     assert_int_equal(handout_check_nonce(h, 6, 99, &error), BW_OK);
@@ -319,6 +315,7 @@ int main(void)
         cmocka_unit_test(a_mesh_must_be_the_world),
         cmocka_unit_test(starts),
         cmocka_unit_test(resumes),
+        cmocka_unit_test(a_rewritten_history),
         cmocka_unit_test(items_and_steps_in_order),
         cmocka_unit_test(plans_name_the_slice),
         cmocka_unit_test(a_footer_places_the_slice),
