@@ -36,8 +36,7 @@ void commit_again(commit *c, ask *a, const machine_reply *reply)
         error_set_attempts(&c->report.error, attempts);
         return;
     }
-    /* In doubt nothing but an answer closes it (R6): what the store refuses for now is asked again
-     * too. */
+    /* In doubt nothing but an answer closes it (R6): a refusal of the store may be temporary. */
     if (definite || late)
         commit_overdue(c, why);
     ask_rest(&c->asks, a, c->now_ns);
