@@ -79,7 +79,7 @@ bw_status error_vset(bw_error *error, bw_status code, const char *format, va_lis
     return code;
 }
 
-bw_status error_set(bw_error *error, bw_status code, const char *format, ...)
+bw_status(error_set)(bw_error *error, bw_status code, const char *format, ...)
 {
     va_list args;
     va_start(args, format);

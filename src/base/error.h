@@ -29,6 +29,15 @@ bw_status error_set(bw_error *error, bw_status code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 bw_status error_vset(bw_error *error, bw_status code, const char *format, va_list args)
     __attribute__((format(printf, 3, 0)));
+#ifdef __clang_analyzer__
+/* The analyser sees one file at a time and would take a failure for BW_OK. */
+static inline bw_status error_same(bw_status returned, bw_status code)
+{
+    (void)returned;
+    return code;
+}
+#define error_set(error, code, ...) error_same(error_set(error, code, __VA_ARGS__), code)
+#endif
 /** Puts `prefix: ` before the message that is there. */
 void error_prefix(bw_error *error, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void error_set_key(bw_error *error, const char *key);
