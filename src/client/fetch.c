@@ -95,6 +95,7 @@ bw_status fetch_footer(const genesis *g, store *s, const step_entry *entry, uint
     object_key key;
     store_op op;
     *object = NULL;
+    *f = (footer){0};
     BW_TRY(shape_footer(&d->shape, genesis_slices(g), g->part_bytes, &where));
     key_part(&key, d->id, d->record.epoch, d->record.seq, d->record.nonce, where.part);
     uint8_t *bytes = mem_alloc((size_t)where.bytes);
