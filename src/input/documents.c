@@ -9,9 +9,11 @@
 #include <dirent.h>
 #include <errno.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #define PATH_BYTES_MAX 32768u
 /** Deeper than any path that the kernel resolves. */
@@ -154,11 +156,22 @@ static bw_status add_folder(lister *l, const char *path, const struct stat *seen
     return status;
 }
 
+/** Why `path` is not there. A listing shows a link to nothing as if it were, so that is said. */
+static bw_status bad_stat(bw_error *error, const char *path, int number)
+{
+    char target[256], what[sizeof target + 32];
+    const ssize_t size = number == ENOENT ? readlink(path, target, sizeof target) : -1;
+    if (size < 0)
+        return bad_errno(error, path, "cannot be read", number);
+    snprintf(what, sizeof what, "a link to nothing (%.*s)", (int)size, target);
+    return bad(error, path, what);
+}
+
 static bw_status add_path(lister *l, const char *path, const ancestor *parent)
 {
     struct stat seen;
     if (stat(path, &seen) != 0)
-        return bad_errno(l->error, path, "cannot be read", errno);
+        return bad_stat(l->error, path, errno);
     if (S_ISDIR(seen.st_mode))
         return add_folder(l, path, &seen, parent);
     if (!S_ISREG(seen.st_mode))

@@ -86,6 +86,31 @@ static bw_status bad_frame(const framestream *s, uint64_t at, const char *what, 
     return BW_INPUT_BAD;
 }
 
+/** A length that is text was most likely printed by a program that meant to write frames. */
+static bool is_text(const uint8_t head[LENGTH_BYTES], char shown[LENGTH_BYTES + 1])
+{
+    for (unsigned i = 0; i < LENGTH_BYTES; i++) {
+        const bool space = head[i] == '\n' || head[i] == '\r' || head[i] == '\t';
+        if (!space && (head[i] < 0x20 || head[i] > 0x7e))
+            return false;
+        shown[i] = space ? ' ' : (char)head[i];
+    }
+    shown[LENGTH_BYTES] = '\0';
+    return true;
+}
+
+static bw_status too_long(const framestream *s, uint64_t at, const uint8_t head[LENGTH_BYTES],
+                          uint32_t length, bw_error *error)
+{
+    char what[160], shown[LENGTH_BYTES + 1];
+    const int size = snprintf(what, sizeof what, "declares %u bytes, at most %u are allowed",
+                              length, s->options.frame_bytes_max);
+    if (size > 0 && is_text(head, shown))
+        snprintf(what + size, sizeof what - (size_t)size,
+                 "; its length field holds \"%s\": is it text rather than frames?", shown);
+    return bad_frame(s, at, what, error);
+}
+
 /** The length of the next frame; opens the next file at the end of one, BW_END behind the last. */
 static bw_status next_length(framestream *s, uint32_t *length, bw_error *error)
 {
@@ -106,10 +131,7 @@ static bw_status next_length(framestream *s, uint32_t *length, bw_error *error)
                       (uint32_t)head[3] << 24;
             if (*length <= s->options.frame_bytes_max)
                 return BW_OK;
-            char what[96];
-            snprintf(what, sizeof what, "declares %u bytes, at most %u are allowed", *length,
-                     s->options.frame_bytes_max);
-            return bad_frame(s, at, what, error);
+            return too_long(s, at, head, *length, error);
         }
         close_source(s);
         s->path++;

@@ -84,13 +84,26 @@ static bw_status write_temporary(const char *temporary, const void *bytes, size_
     return fail(temporary, "cannot be written", failed, error);
 }
 
+static bw_status temporary_of(const char *path, char temporary[PATH_MAX], bw_error *error)
+{
+    const int length = snprintf(temporary, PATH_MAX, "%s.tmp", path);
+    return length < 0 || length >= PATH_MAX ? path_too_long(path, error) : BW_OK;
+}
+
+bw_status savefile_try(const char *path, bw_error *error)
+{
+    char temporary[PATH_MAX];
+    BW_TRY(temporary_of(path, temporary, error));
+    BW_TRY(write_temporary(temporary, NULL, 0, false, error));
+    unlink(temporary);
+    return BW_OK;
+}
+
 bw_status savefile_write(const char *path, const void *bytes, size_t size, bool durable,
                          const char *fault_name, bw_error *error)
 {
     char temporary[PATH_MAX];
-    const int length = snprintf(temporary, sizeof temporary, "%s.tmp", path);
-    if (length < 0 || (size_t)length >= sizeof temporary)
-        return path_too_long(path, error);
+    BW_TRY(temporary_of(path, temporary, error));
     BW_TRY(write_temporary(temporary, bytes, size, durable, error));
     if (fault_name != NULL)
         fault_point(fault_name);

@@ -18,6 +18,9 @@
  */
 bw_status savefile_write(const char *path, const void *bytes, size_t size, bool durable,
                          const char *fault_name, bw_error *error);
+/** Whether savefile_write could write `path` now: BW_OK, or what it would answer. Writes nothing.
+ */
+bw_status savefile_try(const char *path, bw_error *error);
 /** Makes `path` and its parents. */
 bw_status savefile_mkdir(const char *path, bw_error *error);
 /** All that was written to the file system of directory `path` so far is durable on return. */

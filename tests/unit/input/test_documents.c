@@ -93,7 +93,7 @@ static void test_what_cannot_be_read_is_named(void **state)
     scratch_folder("odd");
     assert_refused(BW_INPUT_BAD, "no file", scratch_path("odd"));
     assert_int_equal(symlink("nowhere", scratch_path("odd/dangling")), 0);
-    assert_refused(BW_INPUT_BAD, "odd/dangling", scratch_path("odd"));
+    assert_refused(BW_INPUT_BAD, "odd/dangling: a link to nothing (nowhere)", scratch_path("odd"));
     assert_int_equal(unlink(scratch_path("odd/dangling")), 0);
     assert_int_equal(mkfifo(scratch_path("odd/fifo"), 0600), 0);
     assert_refused(BW_INPUT_BAD, "neither", scratch_path("odd"));

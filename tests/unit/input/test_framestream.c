@@ -193,6 +193,33 @@ static void test_huge_lengths_are_refused(void **state)
     buf_free(&frame);
 }
 
+/** The usual mistake of a first program: it prints text where frames are read. */
+static void test_text_instead_of_frames_is_said(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *bytes;
+        const char *shown; /* NULL: no hint */
+    } cases[] = {{"hello\n", "\"hell\": is it text"},
+                 {"a\nb\n", "\"a b \": is it text"},
+                 {"hel\x7f", NULL},
+                 {"\x1b[0m", NULL}};
+    bw_error *error = bw_error_new();
+    buf frame;
+    buf_init(&frame, FRAME_MAX);
+    const char *const path = scratch_path("printed");
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        scratch_file("printed", cases[i].bytes, strlen(cases[i].bytes));
+        framestream *stream = open_paths(&path, 1, 0, 1);
+        assert_int_equal(next_frame(stream, &frame, error), BW_INPUT_BAD);
+        const char *const needle = cases[i].shown != NULL ? cases[i].shown : "is it text";
+        assert_true((strstr(bw_error_message(error), needle) != NULL) == (cases[i].shown != NULL));
+        framestream_close(stream);
+    }
+    bw_error_free(error);
+    buf_free(&frame);
+}
+
 /** The largest frame allowed, beyond the buffers, comes whole; from a pipe as well. */
 static void test_large_frames_through_a_pipe(void **state)
 {
@@ -282,6 +309,7 @@ int main(void)
         cmocka_unit_test(test_several_files_are_one_stream),
         cmocka_unit_test(test_truncated_at_each_byte),
         cmocka_unit_test(test_huge_lengths_are_refused),
+        cmocka_unit_test(test_text_instead_of_frames_is_said),
         cmocka_unit_test(test_large_frames_through_a_pipe),
         cmocka_unit_test(test_skipping_can_be_interrupted),
         cmocka_unit_test(test_what_cannot_be_opened_is_named),

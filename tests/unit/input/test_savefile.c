@@ -77,6 +77,21 @@ static void test_failures_are_typed(void **state)
     bw_error_free(error);
 }
 
+static void test_try_writes_nothing(void **state)
+{
+    (void)state;
+    bw_error *error = bw_error_new();
+    assert_int_equal(savefile_try(scratch_path("none/file"), error), BW_IO);
+    assert_non_null(strstr(bw_error_key(error), "none/file"));
+    assert_int_equal(savefile_try(scratch_path("tried"), error), BW_OK);
+    assert_int_equal(access(scratch_path("tried"), F_OK), -1);
+    assert_int_equal(access(scratch_path("tried.tmp"), F_OK), -1);
+    scratch_file("there", "old", 3);
+    assert_int_equal(savefile_try(scratch_path("there"), error), BW_OK);
+    assert_content(scratch_path("there"), "old");
+    bw_error_free(error);
+}
+
 static void test_mkdir_and_sync(void **state)
 {
     (void)state;
@@ -93,9 +108,8 @@ static void test_mkdir_and_sync(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_write_and_replace),
-        cmocka_unit_test(test_killed_before_the_rename),
-        cmocka_unit_test(test_failures_are_typed),
+        cmocka_unit_test(test_write_and_replace),  cmocka_unit_test(test_killed_before_the_rename),
+        cmocka_unit_test(test_failures_are_typed), cmocka_unit_test(test_try_writes_nothing),
         cmocka_unit_test(test_mkdir_and_sync),
     };
     return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
