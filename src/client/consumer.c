@@ -6,6 +6,7 @@
 #include "client/follower.h"
 #include "client/stats.h"
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #define TEXT_BYTES_MAX 65536u
@@ -218,6 +219,26 @@ static producers_seen count_producers(const manifest *m)
     return seen;
 }
 
+/* Who could still bring a step. When nobody is left, only an operator ends the wait. */
+static const char *tell_producers(const manifest *m, char text[128])
+{
+    const uint32_t alive = count_producers(m).alive;
+    const uint64_t known = m->producer_count + (m->has_page ? m->page.entries : 0);
+    if (known == 0)
+        (void)snprintf(text, 128, "no producer has come yet");
+    else if (alive > 0)
+        (void)snprintf(text, 128, "%u of %" PRIu64 " producers have not finished", alive, known);
+    else if (known == 1)
+        (void)snprintf(text, 128,
+                       "its producer has finished: if no other comes, batchweave seal ends it");
+    else
+        (void)snprintf(text, 128,
+                       "all %" PRIu64
+                       " producers have finished: if no other comes, batchweave seal ends it",
+                       known);
+    return text;
+}
+
 static int64_t commit_age_ms(const manifest *m)
 {
     return clock_wall_ms(clock_system()) - (int64_t)m->clock_ms;
@@ -237,7 +258,7 @@ static bw_status starved_locked(const bw_consumer *c, const fetch *f, bw_error *
         error_copy(error, &f->error);
         return f->error.code;
     }
-    const producers_seen seen = count_producers(m);
+    char producers[128];
     if (f != NULL)
         (void)error_set(error, BW_STARVED,
                         "step %" PRIu64 " is committed and still being read; the newest step is "
@@ -246,9 +267,9 @@ static bw_status starved_locked(const bw_consumer *c, const fetch *f, bw_error *
     else
         (void)error_set(error, BW_STARVED,
                         "step %" PRIu64 " is not committed yet: version %" PRIu64 " has %" PRIu64
-                        " steps; %u of %u producers have not finished; the last commit is "
-                        "%" PRId64 " ms old by its committer's clock",
-                        step, m->version, m->next, seen.alive, seen.known, commit_age_ms(m));
+                        " steps; %s; the last commit is %" PRId64
+                        " ms old by its committer's clock",
+                        step, m->version, m->next, tell_producers(m, producers), commit_age_ms(m));
     error_set_step(error, step);
     return BW_STARVED;
 }

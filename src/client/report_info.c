@@ -51,6 +51,7 @@ void put_producer(buf *out, const producer_entry *e)
         json_put_u64(out, "state_bytes", e->state_ref.bytes);
     } else {
         json_put_u64(out, "state_bytes", e->state.size);
+        json_put_hex(out, "state", e->state.data, e->state.size);
     }
     json_put_object_end(out);
 }

@@ -93,8 +93,11 @@ static bw_status refuse_any(void *context, const store_entry *entry, bw_error *e
     key_parse(view_text(entry->key), &fields);
     if (fields.kind == KEY_PROBE || fields.kind == KEY_TMP)
         return BW_OK;
-    (void)error_set(error, BW_NOT_EMPTY, "there is something at this place already: %s",
-                    entry->key);
+    if (fields.kind == KEY_GENESIS)
+        (void)error_set(error, BW_NOT_EMPTY, "a namespace is here already");
+    else
+        (void)error_set(error, BW_NOT_EMPTY, "there is something at this place already: %s",
+                        entry->key);
     error_set_key(error, entry->key);
     return BW_NOT_EMPTY;
 }

@@ -31,7 +31,7 @@ void chain_begin(chain *c)
 static bool genesis_read(chain *c, machine_reply *reply)
 {
     if (reply->outcome == STORE_NOT_FOUND) {
-        chain_fail(c, BW_NO_NAMESPACE, "there is no genesis here");
+        chain_fail(c, BW_NO_NAMESPACE, "there is no namespace here; batchweave init makes one");
         error_set_key(&c->error, "genesis");
         return false;
     }

@@ -122,7 +122,8 @@ static void genesis_read(create *c, machine_reply *reply)
         if (c->own)
             fail(c, BW_STORE_UNSAFE, "genesis", "exists for a create, not found for a read");
         else
-            fail(c, BW_NO_NAMESPACE, "genesis", "there is no genesis here");
+            fail(c, BW_NO_NAMESPACE, "genesis",
+                 "there is no namespace here; batchweave init makes one");
         return;
     }
     if (c->own) {

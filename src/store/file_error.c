@@ -15,7 +15,7 @@ typedef struct errno_meaning {
 } errno_meaning;
 
 static const errno_meaning meanings[] = {
-    {ENOSPC, STORE_RETRY, BW_NO_SPACE, "; free space or sweep the namespace"},
+    {ENOSPC, STORE_RETRY, BW_NO_SPACE, "; make room"},
     {EDQUOT, STORE_RETRY, BW_NO_SPACE, "; the quota is used up"},
     {EROFS, STORE_DENIED, BW_DENIED, ""},
     {EACCES, STORE_DENIED, BW_DENIED, ""},

@@ -99,7 +99,7 @@ static bool settle(retry_store *r, store_op *op)
             return false;
         }
         if (tries > 1)
-            error_prefix(&op->error, "gave up after %u attempts", tries);
+            error_prefix(&op->error, "%u attempts failed", tries);
         error_set_attempts(&op->error, tries);
     }
     forget(r, record);

@@ -19,7 +19,7 @@ INFO = set("url uuid created_ms dp cp items expected_producers block_size tail_c
            "finished_producers committer clock_ms manifest_bytes segments tail_steps page_entries producers groups "
            "last_commit_age_ms".split())
 PRODUCER = set("id epoch seq offset finished forgotten last_publish last_commit swept_seq swept_offset slot_ms token "
-               "state_bytes".split())
+               "state_bytes state".split())
 STEP = set("step producer epoch seq start end nonce kind items form parts bytes samples tokens tag key".split())
 IDLE = set("idle idle_ms step version producers producers_alive last_commit_age_ms".split())
 VERIFY = set("summary clean findings deep first_version newest_version unproven_below_version unproven_below_step "

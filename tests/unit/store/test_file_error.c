@@ -17,14 +17,22 @@ static void test_every_errno_has_a_meaning(void **state)
         bw_status status;
         const char *says;
     } expected[] = {
-        {ENOSPC, STORE_RETRY, BW_NO_SPACE, "sweep"},  {EDQUOT, STORE_RETRY, BW_NO_SPACE, "quota"},
-        {EROFS, STORE_DENIED, BW_DENIED, ""},         {EACCES, STORE_DENIED, BW_DENIED, ""},
-        {EPERM, STORE_DENIED, BW_DENIED, ""},         {ELOOP, STORE_DENIED, BW_DENIED, "links"},
-        {EMFILE, STORE_RETRY, BW_IO, "ulimit -n"},    {ENFILE, STORE_RETRY, BW_IO, "machine"},
-        {ENOMEM, STORE_RETRY, BW_NOMEM, ""},          {EINTR, STORE_RETRY, BW_IO, ""},
-        {EIO, STORE_RETRY, BW_IO, "device"},          {ESTALE, STORE_FATAL, BW_IO, "mount"},
-        {ENODEV, STORE_FATAL, BW_IO, "mount"},        {ENOENT, STORE_FATAL, BW_IO, "vanished"},
-        {EFBIG, STORE_FATAL, BW_TOO_LARGE, "ulimit"}, {EXFULL, STORE_FATAL, BW_IO, ""},
+        {ENOSPC, STORE_RETRY, BW_NO_SPACE, "make room"},
+        {EDQUOT, STORE_RETRY, BW_NO_SPACE, "quota"},
+        {EROFS, STORE_DENIED, BW_DENIED, ""},
+        {EACCES, STORE_DENIED, BW_DENIED, ""},
+        {EPERM, STORE_DENIED, BW_DENIED, ""},
+        {ELOOP, STORE_DENIED, BW_DENIED, "links"},
+        {EMFILE, STORE_RETRY, BW_IO, "ulimit -n"},
+        {ENFILE, STORE_RETRY, BW_IO, "machine"},
+        {ENOMEM, STORE_RETRY, BW_NOMEM, ""},
+        {EINTR, STORE_RETRY, BW_IO, ""},
+        {EIO, STORE_RETRY, BW_IO, "device"},
+        {ESTALE, STORE_FATAL, BW_IO, "mount"},
+        {ENODEV, STORE_FATAL, BW_IO, "mount"},
+        {ENOENT, STORE_FATAL, BW_IO, "vanished"},
+        {EFBIG, STORE_FATAL, BW_TOO_LARGE, "ulimit"},
+        {EXFULL, STORE_FATAL, BW_IO, ""},
     };
     store *s = open_fast(*state);
     for (size_t i = 0; i < sizeof expected / sizeof expected[0]; i++) {

@@ -124,7 +124,7 @@ static void test_gives_up_after_its_attempts(void **state)
     assert_int_equal(sent(&f, STORE_PUT), 6);
     assert_int_equal(store_op_status(&op), BW_NO_SPACE);
     assert_int_equal(bw_error_attempts(&op.error), 6);
-    assert_non_null(strstr(op.error.message, "gave up after 6 attempts"));
+    assert_non_null(strstr(op.error.message, "6 attempts failed"));
     assert_non_null(strstr(op.error.message, "no space"));
     assert_string_equal(op.error.key, "k");
     close_all(&f);
