@@ -3,6 +3,7 @@
 /* Reads that fail are masked by a second look, or told by key and step; never handed out. */
 #include "stand.h"
 
+#include "base/alloc.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -133,6 +134,82 @@ static void test_follower_fails(void **state)
     stand_close(&s);
 }
 
+/* A version behind the newest, by hand: everything below `trim` is given up, and a sweep was quick
+ * about it. */
+static void trim_and_sweep(stand *s, uint64_t trim)
+{
+    object_key key;
+    const uint8_t *bytes = NULL;
+    size_t size = 0;
+    manifest *m = NULL;
+    buf out;
+    const uint64_t version = mem_space_count(s->contents, "manifest/");
+    key_manifest(&key, version);
+    assert_true(mem_space_get(s->contents, key.text, &bytes, &size));
+    uint8_t *copy = mem_dup(bytes, size);
+    stand_expect(s, manifest_decode(copy, size, s->space->genesis->dp, &m, &s->error), BW_OK);
+    m->version++;
+    m->previous = m->hash;
+    m->nonce.bytes[0] ^= 1;
+    m->trim = trim;
+    buf_init(&out, object_bytes_max(OBJECT_MANIFEST));
+    assert_int_equal(manifest_encode(m, &out), BW_OK);
+    key_manifest(&key, version + 1);
+    assert_int_equal(mem_space_set(s->contents, key.text, out.data, out.size), BW_OK);
+    buf_free(&out);
+    manifest_unref(m);
+}
+
+static int keep_key(void *context, const char *key, const uint8_t *bytes, size_t size)
+{
+    (void)bytes;
+    (void)size;
+    (void)snprintf(context, KEY_BYTES, "%s", key);
+    return 1;
+}
+
+/* What a rank wants is trimmed and gone under way: TRIMMED with the facts, and never CORRUPT. */
+static void test_trimmed_under_way(void **state)
+{
+    (void)state;
+    stand s;
+    char key[KEY_BYTES];
+    stand_open(&s, 2, "", false);
+    fill(&s);
+    bw_consumer *c = stand_consumer(&s, s.space, 0);
+    stand_take(&s, c, "item");
+    trim_and_sweep(&s, STEPS - 1);
+    while (mem_space_each(s.contents, "data/", keep_key, key) == 1)
+        assert_true(mem_space_remove(s.contents, key));
+    bw_item *item = NULL;
+    bw_status status = BW_OK;
+    uint64_t step = 1;
+    for (; status == BW_OK; step++) {
+        status = consumer_next(c, 10 * NS_PER_S, &item, &s.error);
+        if (status == BW_OK)
+            item_release(item); /* was in the window before */
+    }
+    stand_expect(&s, status, BW_TRIMMED);
+    assert_true(step - 1 <= 5);
+    assert_int_equal(bw_error_step(&s.error), step - 1);
+    assert_non_null(strstr(s.error.message, "the trim step is 11"));
+    stand_expect(&s, consumer_next(c, 10 * NS_PER_S, &item, &s.error), BW_TRIMMED);
+    consumer_close(c);
+    /* A cursor or a step below it does not even open; a retained one that is gone is damage. */
+    const consumer_options low = {.has_position = true,
+                                  .tp = 1,
+                                  .pp = 1,
+                                  .start = START_STEP,
+                                  .start_step = 3,
+                                  .prefetch = 2};
+    stand_expect(&s, consumer_open(s.space, &low, NULL, 10 * NS_PER_S, &c, &s.error), BW_TRIMMED);
+    c = stand_consumer(&s, s.space, 0);
+    stand_expect(&s, consumer_next(c, 10 * NS_PER_S, &item, &s.error), BW_CORRUPT);
+    assert_int_equal(bw_error_step(&s.error), STEPS - 1);
+    consumer_close(c);
+    stand_close(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -140,6 +217,7 @@ int main(void)
         cmocka_unit_test(test_verdicts),
         cmocka_unit_test(test_store_fails_for_long),
         cmocka_unit_test(test_follower_fails),
+        cmocka_unit_test(test_trimmed_under_way),
     };
     return cmocka_run_group_tests_name("prefetch", tests, NULL, NULL);
 }
