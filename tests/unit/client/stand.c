@@ -35,6 +35,7 @@ bw_space *stand_space(stand *s, const char *rules, bool impatient)
 void stand_open(stand *s, uint32_t dp, const char *rules, bool impatient)
 {
     memset(s, 0, sizeof *s);
+    s->commit_timeout_ns = 300 * NS_PER_MS;
     const runtime_options options = {
         .threads = 4, .memory_bytes = 64u << 20, .log = LOG_LEVEL_ERROR};
     const genesis g = {
@@ -67,7 +68,7 @@ bw_producer *stand_producer(stand *s, bw_space *space, const char *id, const cha
 {
     producer_options options = {
         .kind = ITEM_RAW,
-        .commit_timeout_ns = 300 * NS_PER_MS,
+        .commit_timeout_ns = s->commit_timeout_ns,
         .staged_bytes_max = 1u << 20,
         .staged_batches_max = 64,
         .events_max = 1000,

@@ -18,7 +18,8 @@
 typedef struct stand {
     mem_space *contents;
     bw_runtime *runtime;
-    bw_space *space; /* behind the rules */
+    bw_space *space;           /* behind the rules */
+    int64_t commit_timeout_ns; /* of producers to come */
     bw_error error;
 } stand;
 

@@ -67,6 +67,32 @@ static void test_unknown_for_good(void **state)
     stand_close(&s);
 }
 
+/* The handle goes on asking, and the commit that was UNKNOWN is acknowledged in the end, once. */
+static void test_unknown_then_known(void **state)
+{
+    (void)state;
+    stand s;
+    char rules[1024] = "unknown-after:create:manifest/:2";
+    for (int i = 3; i < 14; i++)
+        (void)snprintf(rules + strlen(rules), sizeof rules - strlen(rules),
+                       ";unknown-before:create:manifest/:%d", i);
+    stand_open(&s, 1, rules, false);
+    s.commit_timeout_ns = NS_PER_MS;
+    bw_producer *p = stand_producer(&s, s.space, "p", "naive");
+    stand_put(&s, p, "x", 1);
+    (void)stand_await(&s, p, BW_EVENT_UNKNOWN, NULL);
+    assert_int_equal(stand_await(&s, p, BW_EVENT_COMMITTED, NULL), 1);
+    stand_expect(&s, producer_finish(p, 20 * NS_PER_S, &s.error), BW_OK);
+    stand_expect(&s, producer_close(p, 0, &s.error), BW_OK);
+    stand_expect(&s, space_seal(s.space, false, 10 * NS_PER_S, &s.error), BW_OK);
+    bw_consumer *c = stand_consumer(&s, s.space, 0);
+    bw_item *item = NULL;
+    stand_take(&s, c, "x");
+    stand_expect(&s, consumer_next(c, 10 * NS_PER_S, &item, &s.error), BW_END);
+    consumer_close(c);
+    stand_close(&s);
+}
+
 static void test_store_refuses(void **state)
 {
     (void)state;
@@ -135,6 +161,7 @@ int main(void)
         cmocka_unit_test(test_lost_reply_of_a_commit),
         cmocka_unit_test(test_lost_reply_of_the_open),
         cmocka_unit_test(test_unknown_for_good),
+        cmocka_unit_test(test_unknown_then_known),
         cmocka_unit_test(test_store_refuses),
         cmocka_unit_test(test_no_room_for_a_manifest),
         cmocka_unit_test(test_rivals),
