@@ -4,6 +4,7 @@
  * rules is the producer's open. */
 #include "stand.h"
 
+#include "client/reports.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -93,6 +94,60 @@ static void test_unknown_then_known(void **state)
     stand_close(&s);
 }
 
+static int no_line(void *context, const char *json)
+{
+    (void)context;
+    (void)json;
+    return 0;
+}
+
+/* The reply is lost, and before it is asked for again others have gone on, the tail was folded and
+ * the block of the name was retired: the batch is found on the chain, at its step. */
+static void test_found_behind_a_retired_block(void **state)
+{
+    (void)state;
+    stand s;
+    char rules[1024] = "unknown-after:create:manifest/:2";
+    for (int i = 3; i < 14; i++)
+        (void)snprintf(rules + strlen(rules), sizeof rules - strlen(rules),
+                       ";unknown-before:create:manifest/:%d", i);
+    stand_open(&s, 1, rules, false);
+    s.commit_timeout_ns = NS_PER_MS;
+    bw_producer *p = stand_producer(&s, s.space, "p", "naive");
+    s.commit_timeout_ns = 10 * NS_PER_S;
+    stand_put(&s, p, "lost", 1);
+    (void)stand_await(&s, p, BW_EVENT_UNKNOWN, NULL);
+    bw_space *other = stand_space(&s, "", false);
+    bw_producer *q = stand_producer(&s, other, "q", "naive");
+    for (uint64_t i = 1; i <= 20; i++) {
+        stand_put(&s, q, "q", i);
+        stand_expect(&s, producer_flush(q, true, 10 * NS_PER_S, &s.error), BW_OK);
+    }
+    const report_options apply = {.prefix = "", .apply = true, .timeout_ns = 10 * NS_PER_S};
+    stand_expect(&s, report_run(other, "gc", &apply, no_line, NULL, &s.error), BW_OK);
+    assert_true(mem_space_count(s.contents, "retired/") >= 2);
+    bw_event *e = NULL;
+    do {
+        event_free(e);
+        stand_expect(&s, producer_event(p, 20 * NS_PER_S, &e, &s.error), BW_OK);
+    } while (e->kind != BW_EVENT_COMMITTED);
+    assert_int_equal(e->token, 1);
+    assert_int_equal(e->step, 0);
+    event_free(e);
+    stand_put(&s, p, "after", 2);
+    stand_expect(&s, producer_finish(p, 10 * NS_PER_S, &s.error), BW_OK);
+    stand_expect(&s, producer_close(p, 0, &s.error), BW_OK);
+    stand_expect(&s, producer_close(q, 0, &s.error), BW_OK);
+    bw_consumer *c = stand_consumer(&s, other, 0);
+    stand_take(&s, c, "lost");
+    for (int i = 0; i < 20; i++)
+        stand_take(&s, c, "q");
+    stand_take(&s, c, "after");
+    consumer_close(c);
+    space_close(other);
+    stand_close(&s);
+}
+
 static void test_store_refuses(void **state)
 {
     (void)state;
@@ -162,6 +217,7 @@ int main(void)
         cmocka_unit_test(test_lost_reply_of_the_open),
         cmocka_unit_test(test_unknown_for_good),
         cmocka_unit_test(test_unknown_then_known),
+        cmocka_unit_test(test_found_behind_a_retired_block),
         cmocka_unit_test(test_store_refuses),
         cmocka_unit_test(test_no_room_for_a_manifest),
         cmocka_unit_test(test_rivals),

@@ -246,9 +246,64 @@ static void test_chain_and_markers(void **state)
     key_marker(&key, 0);
     put_object(&s, key.text, marker.data, marker.size); /* of another block */
     expect_code(&s, "MARKER");
-    assert_true(mem_space_remove(s.contents, key.text));
+    stand_close(&s);
+
+    fill(&s);
+    memcpy(uuid, s.space->genesis->uuid, UUID_BYTES);
+    buf_reset(&marker);
+    assert_int_equal(marker_encode(uuid, 2, &marker), BW_OK);
+    key_marker(&key, 2);
+    put_object(&s, key.text, marker.data, marker.size); /* without those of blocks 0 and 1 */
+    expect_code(&s, "MARKER");
     stand_close(&s);
     buf_free(&marker);
+}
+
+/* ---- the page ---- */
+
+static page departed;
+static page_ref departed_ref;
+
+static void with_page(manifest *m)
+{
+    m->has_page = true;
+    m->page = departed_ref;
+    m->finished_producers += departed.count;
+}
+
+static void test_page(void **state)
+{
+    (void)state;
+    stand s;
+    object_key key;
+    buf object;
+    fill(&s);
+    producer_entry gone[2] = {
+        {.id = view_text("a"), .epoch = 1, .finished = true, .last_commit = 1},
+        {.id = view_text("b"), .epoch = 2, .finished = true, .last_commit = 2},
+    };
+    departed = (page){.version = newest(&s), .count = 2, .entries = gone};
+    memcpy(departed.uuid, s.space->genesis->uuid, UUID_BYTES);
+    buf_init(&object, object_bytes_max(OBJECT_PAGE));
+    assert_int_equal(page_encode(&departed, &object), BW_OK);
+    departed_ref =
+        (page_ref){.version = departed.version, .nonce = 7, .bytes = object.size, .entries = 2};
+    assert_int_equal(hash_bytes(object.data, object.size, &departed_ref.hash), BW_OK);
+    key_page(&key, departed.version, 7);
+    put_object(&s, key.text, object.data, object.size);
+    change(&s, newest(&s), with_page);
+    static findings f;
+    run_verify(&s, &f);
+    if (!f.clean)
+        fail_msg("%s", f.text);
+    object.data[30] ^= 1;
+    put_object(&s, key.text, object.data, object.size);
+    expect_code(&s, "PAGE");
+    assert_true(mem_space_remove(s.contents, key.text));
+    expect_code(&s, "PAGE");
+    expect_code(&s, "TOTALS"); /* who finished is not known without it */
+    buf_free(&object);
+    stand_close(&s);
 }
 
 typedef struct part_found {
@@ -319,8 +374,11 @@ static void test_swapped_parts(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_lies_of_the_newest), cmocka_unit_test(test_lies_of_older_ones),
-        cmocka_unit_test(test_chain_and_markers),  cmocka_unit_test(test_parts),
+        cmocka_unit_test(test_lies_of_the_newest),
+        cmocka_unit_test(test_lies_of_older_ones),
+        cmocka_unit_test(test_chain_and_markers),
+        cmocka_unit_test(test_page),
+        cmocka_unit_test(test_parts),
         cmocka_unit_test(test_swapped_parts),
     };
     return cmocka_run_group_tests_name("verify", tests, NULL, NULL);
