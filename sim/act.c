@@ -1,0 +1,100 @@
+// SPDX-FileCopyrightText: The BatchWeave authors
+// SPDX-License-Identifier: Apache-2.0
+/* What the people share, and when all of them have settled (G11). */
+#include "act.h"
+
+#include "check.h"
+#include <inttypes.h>
+
+bool act_may_pass(process *p, bw_status status, const bw_error *error)
+{
+    switch (status) {
+    case BW_OK:
+    case BW_IO:
+    case BW_DENIED:
+    case BW_UNKNOWN:
+    case BW_UNSUPPORTED:
+        return true;
+    case BW_CORRUPT:
+    case BW_CHAIN_BLOCKED:
+    case BW_FORMAT:
+    case BW_WRONG_NAMESPACE:
+    case BW_TOO_LARGE:
+        /* A read that is damaged twice in a row is reported, and may be. */
+        MARK_IF(p->sim, CHAIN_BLOCKED, status == BW_CHAIN_BLOCKED);
+        if (process_was_damaged(p))
+            return true;
+        break;
+    default:
+        break;
+    }
+    sim_violate(p->sim, "G10", "%s reports %s: %s (%s)", p->name, bw_status_name(status),
+                error != NULL ? error->message : "", error != NULL ? error->key : "");
+    return false;
+}
+
+void act_rest(process *p, int64_t for_ns)
+{
+    p->timer_ns = p->sim->now_ns + for_ns;
+}
+
+static bool is(const process *p, const role *r)
+{
+    return p->role == r;
+}
+
+bool act_all_left(const sim *s)
+{
+    for (uint32_t i = 0; i < s->process_count; i++)
+        if (is(s->processes[i], &role_producer) && !s->processes[i]->left)
+            return false;
+    return true;
+}
+
+static bool manifests_gone(const sim *s)
+{
+    const uint64_t end = vstore_retired(s->store) * s->genesis.block_size;
+    for (uint64_t v = 1; v < end; v++) {
+        const object *o = vstore_manifest(s->store, v);
+        if (o != NULL && o->now != NULL)
+            return false;
+    }
+    return true;
+}
+
+static bool swept(const sim *s)
+{
+    const uint64_t newest_block = genesis_block(&s->genesis, vstore_newest(s->store));
+    return vstore_retired(s->store) + 1 >= newest_block && manifests_gone(s);
+}
+
+static bool all_ended(const sim *s, const process **who)
+{
+    for (uint32_t i = 0; i < s->process_count; i++) {
+        *who = s->processes[i];
+        if (is(*who, &role_rank) && !rank_ended(*who))
+            return false;
+    }
+    return true;
+}
+
+bool act_settled(const sim *s)
+{
+    const process *who;
+    return act_all_left(s) && model_of(s)->sealed && all_ended(s, &who) && swept(s);
+}
+
+void act_complain(sim *s)
+{
+    const process *who;
+    for (uint32_t i = 0; i < s->process_count; i++)
+        if (is(s->processes[i], &role_producer) && !s->processes[i]->left)
+            sim_violate(s, "G11", "%s has not published what it staged", s->processes[i]->name);
+    if (!model_of(s)->sealed)
+        sim_violate(s, "G11", "the namespace is not sealed");
+    if (!all_ended(s, &who))
+        sim_violate(s, "G11", "%s has not reached the end, %zu", who->name,
+                    model_of(s)->step_count);
+    sim_violate(s, "G11", "manifests are left in retired blocks, or %" PRIu64 " blocks are too few",
+                vstore_retired(s->store));
+}

@@ -1,0 +1,35 @@
+// SPDX-FileCopyrightText: The BatchWeave authors
+// SPDX-License-Identifier: Apache-2.0
+/** The people of the story: each drives real machines as the client does, and tells the checker
+ * what it was told. */
+#ifndef SIM_ACT_H
+#define SIM_ACT_H
+
+#include "process.h"
+
+void act_founders(sim *s);
+void act_producer(sim *s, uint32_t index);
+void act_rank(sim *s, uint32_t index);
+void act_sweeper(sim *s, uint32_t index);
+void act_operator(sim *s);
+void act_opener(sim *s, uint32_t index);
+
+/** Every producer has left for good: nothing more will happen. */
+bool act_all_left(const sim *s);
+/** G11: everything staged is committed, every rank at the end, reclamation has converged. */
+bool act_settled(const sim *s);
+/** Says who has not settled. */
+void act_complain(sim *s);
+
+/** The status is a failure of the store that may pass, or explained by damage that we did. Anything
+ * else is a violation. */
+bool act_may_pass(process *p, bw_status status, const bw_error *error);
+/** Looks again in a while. */
+void act_rest(process *p, int64_t for_ns);
+
+extern const role role_founder, role_producer, role_rank, role_sweeper, role_operator, role_opener;
+
+/** A rank has reached the end of a sealed namespace. */
+bool rank_ended(const process *p);
+
+#endif

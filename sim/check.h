@@ -1,0 +1,98 @@
+// SPDX-FileCopyrightText: The BatchWeave authors
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * The history checker. It stands outside of what it checks: it sees what the store applied and what
+ * processes were told, decodes with the codec, and uses nothing of the protocol.
+ *
+ *   check_store.c    what may be written and deleted (I13, I16, I17, R8, R9)
+ *   check_chain.c    the chain as it grows (I1 – I5, I8, I18), the witness of all that follows
+ *   check_history.c  what processes were told, against the chain (I3, I6, I7, I9 – I11)
+ */
+#ifndef SIM_CHECK_H
+#define SIM_CHECK_H
+
+#include "history.h"
+
+/* ---- the store ---- */
+void check_created(sim *s, object *o, const flight *f);
+void check_put(sim *s, object *o, const flight *f);
+void check_deleted(sim *s, object *o, const flight *f);
+/** Something that was to land late has landed. */
+void check_late(sim *s, const flight *f);
+void check_answered(sim *s, const flight *f, store_outcome outcome);
+bool check_is_ghost(const sim *s, const object *o);
+void check_ghost_read(process *p);
+
+/* ---- the chain ---- */
+typedef struct model_version {
+    hash128 hash;
+    token128 nonce;
+    uint64_t next;
+    int64_t made_ns;
+    bool sealed;
+} model_version;
+
+typedef struct model_step {
+    tgb *tgb;
+    uint64_t version;
+    hash128 sum_before;
+} model_step;
+
+typedef struct model_id {
+    bool known, finished;
+    uint32_t epoch;
+    token128 token;
+    uint64_t seq, offset;
+    uint64_t opened_version; /* of the last open */
+    uint64_t opened_offset, opened_seq;
+} model_id;
+
+/** The chain as the store saw it. */
+typedef struct model {
+    bool founded;
+    hash128 genesis_hash;
+    model_version *versions; /* [0] is unused */
+    size_t version_count, version_capacity;
+    model_step *steps;
+    size_t step_count, step_capacity;
+    model_id ids[IDS_MAX];
+    hash128 sum;
+    uint64_t committed_bytes, finished;
+    uint64_t opens, publishes;
+    bool sealed;
+    int64_t sealed_ns;
+    manifest *last;
+    object_key *segments; /* verified */
+    size_t segment_count, segment_capacity;
+} model;
+
+void model_free(model *m);
+const model *model_of(const sim *s);
+/** The manifest `o` has become the next version of the chain. */
+void check_extended(sim *s, const object *o);
+void check_founded(sim *s, const object *o);
+/** The index of the id "a", "b", "c"; IDS_MAX for any other. */
+uint32_t check_id(view id);
+
+/* ---- what processes are told ---- */
+void check_attempted(process *p, const flight *f);
+/** `m` is proved, it was told; `newest`: proved the newest since the walk began. */
+void check_proved(process *p, const manifest *m, bool newest);
+/** A producer was told that it is open. */
+void check_opened(process *p, uint32_t id, uint32_t epoch, uint64_t seq, uint64_t offset,
+                  uint64_t version);
+void check_acked(process *p, tgb *t, uint64_t step, uint64_t version);
+/** Told that it is definitely lost. */
+void check_lost(process *p, tgb *t);
+/** A commit ended: `from` is the first attempt of it; made at `version` (0: not), or still open
+ * with `open` (NULL: none). */
+void check_ended(process *p, size_t from, uint64_t version, const token128 *open);
+/** Refused because sealed or finished: is it? */
+void check_sealed(process *p);
+void check_finished(process *p, uint32_t id, uint64_t offset);
+void check_delivered(process *p, const delivery *d);
+void check_stream_end(process *p, uint64_t step);
+/** When all is over: everything that only the end can tell. */
+void check_all(sim *s);
+
+#endif

@@ -1,0 +1,86 @@
+// SPDX-FileCopyrightText: The BatchWeave authors
+// SPDX-License-Identifier: Apache-2.0
+#include "faults.h"
+
+#include "sim.h"
+
+#define FAULT_NAME(name, rate, rows, text) #name,
+#define FAULT_RATE(name, rate, rows, text) rate,
+#define FAULT_ROWS(name, rate, rows, text) rows,
+#define FAULT_TEXT(name, rate, rows, text) text,
+
+static const char *const names[] = {FAULT_LIST(FAULT_NAME)};
+static const uint32_t rates[] = {FAULT_LIST(FAULT_RATE)};
+static const char *const rows_of[] = {FAULT_LIST(FAULT_ROWS)};
+static const char *const texts[] = {FAULT_LIST(FAULT_TEXT)};
+
+#define MILLION 1000000u
+#define FAULT_BITS 56u
+
+const char *fault_name(fault_class class)
+{
+    return names[class];
+}
+
+const char *fault_text(fault_class class)
+{
+    return texts[class];
+}
+
+const char *fault_rows(fault_class class)
+{
+    return rows_of[class];
+}
+
+void faults_open(sim *s)
+{
+    /* Half of the classes are left out; the others are rare, middling or frequent. */
+    static const uint32_t factors[] = {1, 2, 2, 5};
+    s->faults.on = true;
+    for (uint32_t i = 0; i < FAULT_CLASSES; i++) {
+        const bool out = rng_below(&s->random, 2) == 0;
+        const uint32_t factor = factors[rng_below(&s->random, 4)];
+        s->faults.rates[i] = out ? 0 : rates[i] * factor / 2;
+    }
+}
+
+static bool is_kept(const faults *f, uint64_t id)
+{
+    size_t low = 0, high = f->kept_count;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (f->kept[middle] < id)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < f->kept_count && f->kept[low] == id;
+}
+
+bool fault_fires(sim *s, fault_class class, uint64_t where)
+{
+    faults *f = &s->faults;
+    if (f->rates[class] == 0 || !f->on)
+        return false;
+    if (sim_draw_below(s, class, where, MILLION) >= f->rates[class])
+        return false;
+    const uint64_t id = (uint64_t) class << FAULT_BITS | where;
+    if (f->kept != NULL && !is_kept(f, id))
+        return false;
+    if (f->fired != NULL && f->fired_count < f->fired_max)
+        f->fired[f->fired_count++] = id;
+    return true;
+}
+
+void fault_hit(sim *s, fault_class class)
+{
+    s->faults.hits[class]++;
+}
+
+uint64_t faults_total(const faults *f)
+{
+    uint64_t total = 0;
+    for (uint32_t i = 0; i < FAULT_CLASSES; i++)
+        total += f->hits[i];
+    return total;
+}

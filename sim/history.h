@@ -1,0 +1,83 @@
+// SPDX-FileCopyrightText: The BatchWeave authors
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * What the processes were told and did, kept outside of them: batches, attempts, opens, steps
+ * handed out. Definite, unknown and successful outcomes are three things. The checker judges it
+ * with the chain, as the store saw it grow, for a witness.
+ */
+#ifndef SIM_HISTORY_H
+#define SIM_HISTORY_H
+
+#include "codec/manifest.h"
+#include "process.h"
+#include "vstore.h"
+
+#define TGB_PARTS_MAX 4u
+#define IDS_MAX 3u
+
+typedef enum fate {
+    FATE_PENDING, /* staged by a process that lives */
+    FATE_ACKED,
+    FATE_LOST,   /* definitely not published, and never will be */
+    FATE_UNKNOWN /* its process died, or was told UNKNOWN */
+} fate;
+
+/** One batch as its producer made it. */
+typedef struct tgb {
+    struct tgb *bucket_next;
+    uint64_t nonce;
+    uint32_t id, epoch, process, life;
+    uint64_t seq, start, end;
+    uint32_t items, parts;
+    object *objects[TGB_PARTS_MAX];
+    blob *contents[TGB_PARTS_MAX];
+    object *state_object;
+    blob *state;
+    uint64_t total_bytes;
+    fate fate;
+    bool doubtful; /* in an attempt whose outcome its owner was told is unknown */
+    int64_t invoked_ns, acked_ns;
+    uint64_t acked_step;
+} tgb;
+
+/** A create of a manifest, sent by a commit. */
+typedef struct attempt_note {
+    uint64_t version;
+    token128 nonce;
+    uint32_t process, life;
+    bool lost; /* its sender was told that it is definitely not made */
+} attempt_note;
+
+/** An item handed out. */
+typedef struct delivery {
+    uint32_t process, life, slice, item;
+    uint64_t step, nonce;
+    uint64_t content;  /* hash of the bytes */
+    bool begins;       /* the first of a life: the cursor says where */
+    bool saved_behind; /* unused by the checker: a cursor was saved after it */
+} delivery;
+
+struct history {
+    tgb **tgbs;
+    size_t tgb_count, tgb_capacity;
+    tgb *buckets[1024];
+    attempt_note *attempts;
+    size_t attempt_count, attempt_capacity;
+    delivery *deliveries;
+    size_t delivery_count, delivery_capacity;
+    struct model *model;
+    uint64_t commits, rollbacks, sweeps, slices;
+    uint64_t end_step; /* where the first rank ended */
+    bool ended;
+};
+
+history *history_new(void);
+void history_free(history *h);
+void history_sum_up(const sim *s, sim_result *r);
+
+tgb *history_tgb(sim *s, uint64_t nonce);
+tgb *history_find(const history *h, uint64_t nonce);
+attempt_note *history_attempt(history *h);
+delivery *history_delivery(history *h);
+
+#endif

@@ -1,0 +1,102 @@
+// SPDX-FileCopyrightText: The BatchWeave authors
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * Coverage marks: rare states that a full run must have met. A mark is counted where the state is
+ * known for what it is: in the store, which knows the true chain, or by the counters of a machine.
+ */
+#ifndef SIM_MARKS_H
+#define SIM_MARKS_H
+
+#include <stdint.h>
+
+#define MARK_LIST(X)                                                                               \
+    X(GHOST_CREATED, "a create landed under a retired name")                                       \
+    X(GHOST_CREATED_ANSWERED, "the sender of a ghost was told CREATED")                            \
+    X(GHOST_READ_BY_PRODUCER, "a producer read a ghost")                                           \
+    X(GHOST_READ_BY_READER, "a reader read a ghost")                                               \
+    X(GHOST_READ_BY_SWEEPER, "a sweeper read a ghost")                                             \
+    X(GHOST_LISTED, "a sweeper listed a ghost")                                                    \
+    X(GHOST_SWEPT, "a sweeper deleted a ghost")                                                    \
+    X(GHOST_ON_GHOST, "a ghost landed on the successor of a ghost")                                \
+    X(MARKER_AFTER_CREATED, "a commit found its name retired after CREATED")                       \
+    X(MARKER_AFTER_EXISTS, "a commit found its name retired after EXISTS")                         \
+    X(WITNESS_MADE, "a witness said that a commit was made")                                       \
+    X(WITNESS_LOST, "a witness said that a commit was lost")                                       \
+    X(WITNESS_FENCED, "a witness said that an incarnation is over")                                \
+    X(EXISTS_OURS, "EXISTS was our own write")                                                     \
+    X(EXISTS_OTHER, "a race was lost")                                                             \
+    X(LATE_LANDED_LIVE, "a create landed late and became the next version")                        \
+    X(LATE_LANDED_TAKEN, "a create landed late on a taken name")                                   \
+    X(LATE_LANDED_RETIRED, "a create landed late under a retired name")                            \
+    X(DUPLICATE_RETIRED, "a second delivery landed under a retired name")                          \
+    X(UNKNOWN_RESOLVED_MADE, "an UNKNOWN was found to be made")                                    \
+    X(UNKNOWN_RESOLVED_LOST, "an UNKNOWN was found to be lost")                                    \
+    X(OVERDUE, "a commit passed its deadline with an attempt open")                                \
+    X(OVERDUE_MADE, "an overdue commit was made after all")                                        \
+    X(OVERDUE_LOST, "an overdue commit was lost after all")                                        \
+    X(FENCED_OPEN_UNKNOWN, "fenced with an attempt open")                                          \
+    X(FENCED_PUBLISH, "a zombie was fenced at its publish")                                        \
+    X(FENCED_OPEN, "an open was fenced by another open")                                           \
+    X(FENCE_ON_ZOMBIE, "a fence took the very version that a zombie aimed at")                     \
+    X(ZOMBIE_LANDED_BEFORE, "a zombie's commit landed while its successor was opening")            \
+    X(OPEN_ALREADY, "an open found its own token on the chain")                                    \
+    X(PUBLISH_ALREADY, "a publish found its batches on the chain")                                 \
+    X(TAKE_OVER_FENCED, "an incarnation was fenced before it learned that it was open")            \
+    X(REOPENED, "a finished producer was opened again")                                            \
+    X(FINISH_SEALED, "a finish sealed the namespace")                                              \
+    X(SEAL_REFUSED, "a seal was refused")                                                          \
+    X(SEAL_FORCED, "a seal was forced")                                                            \
+    X(SEALED_PUBLISH, "a publish met a sealed namespace")                                          \
+    X(SEALED_OPEN, "an open met a sealed namespace")                                               \
+    X(FINISHED_OPEN, "an open met a finished producer")                                            \
+    X(FOLD, "a tail was folded")                                                                   \
+    X(FOLD_WAITED, "a commit waited for its fold")                                                 \
+    X(FOLD_RACED, "two put the same segment")                                                      \
+    X(MERGE, "references were merged")                                                             \
+    X(MERGE_WAITED, "a commit waited for its index")                                               \
+    X(INDEX_OF_INDEXES, "an index of level two was made")                                          \
+    X(COLD_OPEN, "the chain was opened by search")                                                 \
+    X(COLD_OPEN_DELETING, "the chain was opened by search while blocks were deleted")              \
+    X(DELETED_READ, "somebody looked for a manifest that was deleted")                             \
+    X(BEYOND_READ, "somebody looked far beyond the newest manifest")                               \
+    X(REOPEN, "a walk met a marker and opened again above it")                                     \
+    X(REOPEN_TWICE, "a walk met two markers")                                                      \
+    X(QUIET_MARKER, "a follower stuck at a retired name found its marker")                         \
+    X(GAP_CHECKED, "a reader that skipped versions found its old sum")                             \
+    X(GAP_SEGMENT, "a reader needed a segment to find its old sum")                                \
+    X(SWEEPERS_TOGETHER, "two sweepers were at work on one block")                                 \
+    X(SWEEPER_KILLED, "a sweeper died between marker and deletes")                                 \
+    X(MARKER_DOUBTFUL, "a marker was created in doubt and created again")                          \
+    X(MARKER_BY_LATE, "a marker landed late")                                                      \
+    X(DELETE_LATE, "a delete landed late")                                                         \
+    X(ROLLBACK, "a rank went back to an older cursor")                                             \
+    X(ROLLBACK_MID_STEP, "a rank went on in the middle of a step")                                 \
+    X(RANK_SEGMENT, "a rank found a step through a segment")                                       \
+    X(RANK_INDEX, "a rank found a step through an index")                                          \
+    X(RANK_LATE, "a rank started long after the beginning")                                        \
+    X(DAMAGED_READ_MASKED, "a damaged slice was read again and found whole")                       \
+    X(MULTI_PART, "a slice lay in a second part")                                                  \
+    X(INLINE_PLACES, "slices of different lengths")                                                \
+    X(STATE_OBJECT, "a resume state was read from its object")                                     \
+    X(FOUNDERS_RACED, "two founders met at one genesis")                                           \
+    X(GENESIS_FINISHED, "an opener made version 1")                                                \
+    X(NOT_READY, "a genesis without version 1 was met")                                            \
+    X(DUPLICATE_FIRST, "version 1 landed twice")                                                   \
+    X(KILLED_BEFORE_ACK, "a producer died with its commit made and not acknowledged")              \
+    X(FROZEN_ACROSS_RETIREMENT, "a create waited in a frozen process until its name was retired")  \
+    X(CHAIN_BLOCKED, "a damaged manifest was taken for a blocked chain")
+
+#define MARK_ENUM(name, text) MARK_##name,
+typedef enum mark { MARK_LIST(MARK_ENUM) MARK_COUNT } mark;
+
+typedef struct marks {
+    uint64_t counts[MARK_COUNT];
+} marks;
+
+const char *mark_name(mark m);
+const char *mark_text(mark m);
+
+#define MARK(s, name) ((s)->marks.counts[MARK_##name]++)
+#define MARK_IF(s, name, condition) ((s)->marks.counts[MARK_##name] += (condition) ? 1u : 0u)
+
+#endif

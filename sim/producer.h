@@ -1,0 +1,68 @@
+// SPDX-FileCopyrightText: The BatchWeave authors
+// SPDX-License-Identifier: Apache-2.0
+/** The inside of a producer. Private to act_producer.c and produce.c. */
+#ifndef SIM_PRODUCER_H
+#define SIM_PRODUCER_H
+
+#include "act.h"
+#include "check.h"
+#include "protocol/cadence.h"
+#include "protocol/commit.h"
+#include "protocol/create.h"
+#include "protocol/stage.h"
+
+#define UPLOADS_MAX 8u
+
+/** A batch on its way: parts, then perhaps the resume state. */
+typedef struct upload {
+    tgb *tgb;
+    uint64_t seq;
+    uint32_t left;                 /* requests not answered OK */
+    bool again[TGB_PARTS_MAX + 1]; /* to be sent again */
+} upload;
+
+typedef enum producer_phase {
+    PRODUCER_WALKS,  /* opens the chain */
+    PRODUCER_FOUNDS, /* finishes a genesis without version 1 */
+    PRODUCER_OPENS,  /* commits its open */
+    PRODUCER_READS,  /* its resume state, from an object */
+    PRODUCER_RUNS
+} producer_phase;
+
+typedef struct producer {
+    producer_phase phase;
+    uint32_t id;
+    char name[2];
+    chain *chain;
+    commit *commit;
+    create *create;
+    token128 token;
+    uint32_t epoch;
+    intent intent;
+    stage *stage;
+    cadence cadence;
+    state_ref state_ref; /* of the state being read */
+    uint64_t seq, offset;
+    upload uploads[UPLOADS_MAX];
+    uint32_t upload_count;
+    bool committing, told, was_overdue, waits_overdue;
+    size_t attempts_from;
+    uint32_t quota; /* batches yet to be made in this life */
+    bool finishes, calm;
+    int64_t staged_ns, not_before_ns;
+    uint32_t failures;
+} producer;
+
+/* ---- produce.c: batches, uploads and publishes ---- */
+void produce_begin(process *p, uint64_t seq, uint64_t offset);
+void produce_advance(process *p);
+void produce_answered(process *p, machine_reply *reply);
+/** What was staged has this fate now that the life is over. */
+void produce_forget(process *p, bool killed);
+/** The text of the resume state behind an offset. */
+uint32_t produce_state_text(uint64_t offset, bool long_one, char *text, size_t size);
+/** The life is over: what is staged is definitely lost, but for what is doubtful. */
+void produce_fail(process *p);
+tgb *produce_tgb(process *p, uint64_t seq);
+
+#endif

@@ -1,0 +1,61 @@
+// SPDX-FileCopyrightText: The BatchWeave authors
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * The virtual store: what every name holds now, and held first. It promises what DESIGN 3 assumes
+ * and nothing else: single keys, atomic create-if-absent. Names are never forgotten, so it is also
+ * the witness: the first content of each manifest name is the chain.
+ */
+#ifndef SIM_VSTORE_H
+#define SIM_VSTORE_H
+
+#include "sim.h"
+
+/** Immutable bytes, counted. */
+typedef struct blob {
+    uint32_t references;
+    uint32_t size;
+    uint8_t *bytes;
+} blob;
+
+blob *blob_new(const void *bytes, size_t size);
+blob *blob_ref(blob *b);
+void blob_unref(blob *b); /* NULL is fine */
+bool blob_equal(const blob *a, const blob *b);
+
+typedef struct object {
+    struct object *bucket_next;
+    uint64_t hash;
+    object_key key;
+    key_kind kind;
+    uint64_t number;
+    blob *now;   /* NULL: absent */
+    blob *first; /* the first content ever; NULL: never held any */
+    int64_t first_ns;
+    uint32_t writes; /* that took effect */
+    bool was_deleted;
+} object;
+
+vstore *vstore_new(void);
+void vstore_free(vstore *v);
+
+uint64_t vstore_key_hash(const char *key);
+object *vstore_object(vstore *v, const object_key *key, uint64_t hash);
+/** NULL when the name was never asked for. */
+object *vstore_manifest(const vstore *v, uint64_t version);
+bool vstore_has_marker(const vstore *v, uint64_t number);
+/** Blocks [0, n) have their marker. */
+uint64_t vstore_retired(const vstore *v);
+/** The newest version of the chain; 0: none yet. */
+uint64_t vstore_newest(const vstore *v);
+bool vstore_is_retired(const sim *s, uint64_t version);
+/** All objects, for checks at the end; until non-zero. */
+int vstore_each(const vstore *v, int (*each)(void *context, object *o), void *context);
+
+/** Applications; the checker is told of each. */
+bool vstore_create(sim *s, object *o, blob *body, const flight *f);
+void vstore_put(sim *s, object *o, blob *body, const flight *f);
+void vstore_delete(sim *s, object *o, const flight *f);
+/** Names of manifests after version `after`, in order, up to `max`; returns how many. */
+uint32_t vstore_list(const vstore *v, uint64_t after, uint64_t *versions, uint32_t max, bool *more);
+
+#endif
