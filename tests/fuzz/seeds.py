@@ -1,0 +1,136 @@
+#!/usr/bin/env python3
+# SPDX-FileCopyrightText: The BatchWeave authors
+# SPDX-License-Identifier: Apache-2.0
+"""Writes a first corpus for every fuzz target into a folder: the golden objects, and texts by hand.
+
+    python3 tests/fuzz/seeds.py FOLDER
+"""
+
+import pathlib
+import struct
+import sys
+
+GOLDEN = pathlib.Path(__file__).resolve().parent.parent / "golden"
+
+OBJECTS = {
+    "genesis": ["genesis", "genesis-plain"],
+    "manifest": ["manifest-first", "manifest-full"],
+    "page": ["page"],
+    "segment": ["segment-block", "segment-index"],
+    "small": ["marker", "hint", "state"],
+    "cursor": ["cursor", "cursor-skips"],
+}
+
+KEYS = """genesis
+hint
+manifest/00000000000000000011.manifest
+retired/00000000000000000003
+segment/00000000000000000000-00000000000000000009-000102030405060708090a0b0c0d0e0f
+page/00000000000000000007-0123456789abcdef
+probe/0123456789abcdef
+tmp/x
+data/00/p/0000000001-00000000000000000001-0123456789abcdef.000000
+data/00/../0000000001-00000000000000000001-0123456789abcdef.state
+manifest/99999999999999999999.manifest
+../../etc/passwd"""
+
+URLS = """file:///tmp/x%20y
+file://localhost/tmp
+file:/tmp
+s3://bucket/run
+/tmp
+relative/path:with
+file://host/tmp
+file:///%00
+file:///a?b
+file:///a#b
+file:x
+FILE:///tmp/%2e
+"""
+
+CONFIGS = [
+    "dp=4\ncp=2\npart_size=64MiB\nlayout=headtail\nschema=x\nmax_lag=9\nmax_bytes=1TiB\n",
+    "policy=fixed:100\nkind=samples\nmedia_type=x/y\nreopen=true\ncommit_timeout=60s\n",
+    "d=1\nc=1\nstart=17\nverify=false\nprefetch=8\n",
+    "rank=0\nworld=8\ntp=2\npp=2\nstart=latest\n",
+    "start=earliest\nlog=debug\nthreads=64\nmemory=0\nmode=write\ndurable=false\nretry_limit=1ms\n",
+    "first=0\nlast=5\nkey=genesis\nprefix=data\ndeep=true\napply=true\nblocks_max=1\n",
+    "policy=naive\ndp=99999999999999999999\nnobody=1\nthreads=0\nmemory=99999999TiB\nc=2\n",
+]
+
+RESUMES = [
+    '{"input":"%s","fingerprint":"000102030405060708090a0b0c0d0e0f","document":%d,"at":%d,"base":%d}' % row
+    for row in [("text", 3, 18446744073709551615, 0), ("frames", 0, 0, 10), ("exec", 0, 0, 7)]
+]
+
+
+def samples(*rows):
+    out = struct.pack("<I", len(rows))
+    for fields in rows:
+        out += struct.pack("<H", len(fields))
+        for key, value in fields:
+            out += struct.pack("<H", len(key)) + key + struct.pack("<I", len(value)) + value
+    return out
+
+
+def frames(*bodies):
+    return b"".join(struct.pack("<I", len(body)) + body for body in bodies)
+
+
+def cut(part):
+    """The slices and the footer of a part: each begins at a multiple of 64 with its magic."""
+    slices, footers = [], []
+    for at in range(0, len(part), 64):
+        if part[at:at + 4] == b"BWSL":
+            size, = struct.unpack_from("<Q", part, at + 24)
+            slices.append(part[at:at + size])
+        elif part[at:at + 4] == b"BWTF":
+            size, = struct.unpack_from("<Q", part, at + 8)
+            footers.append(part[at:at + size + 20])
+    return slices, footers
+
+
+def seeds():
+    golden = lambda name: (GOLDEN / (name + ".bin")).read_bytes()
+    for target, names in OBJECTS.items():
+        for name in names:
+            data = golden(name)
+            yield target, data
+            # The replaced CRC chooses 512 slices, those of the golden namespace.
+            yield target, data[:-4] + bytes(4)
+    yield "block", b"\0" + golden("segment-block")[16 + 40:-4]
+    for name in ["tgb-raw.000000", "tgb-raw.000001", "tgb-samples.000000"]:
+        slices, footers = cut(golden(name))
+        for data in slices:
+            yield "frame", data
+        for data in footers:
+            yield "footer", data
+    for line in KEYS.split("\n"):
+        yield "key", line.encode()
+    for line in URLS.split("\n"):
+        yield "url", line.encode()
+    for text in CONFIGS:
+        yield "config", text.encode()
+    for text in RESUMES:
+        yield "resume", text.encode()
+    yield "samples", samples()
+    yield "samples", samples([(b"text", b"hello"), (b"", b"")], [])
+    for head in [b"\0\0\0\x10", b"\1\0\1\x10", b"\3\2\0\xff", b"\0\0\1\0"]:
+        yield "frames", head + frames(b"one", b"", b"three" * 9, b"four")
+    yield "frames", b"\0\0\0\x10" + frames(b"one") + b"\xff\0\0"
+    yield "frames", b"\0\0\0\x10" + frames(b"one") + b"textfile"
+
+
+def main():
+    if len(sys.argv) != 2:
+        sys.exit(__doc__)
+    counts = {}
+    for target, data in seeds():
+        folder = pathlib.Path(sys.argv[1]) / target
+        folder.mkdir(parents=True, exist_ok=True)
+        counts[target] = counts.get(target, 0) + 1
+        (folder / f"seed-{counts[target]:02}").write_bytes(data)
+
+
+if __name__ == "__main__":
+    main()
