@@ -129,6 +129,7 @@ static bw_status take_value(cli *c, const option *o, option_value *value, const 
             return bad_value(c, o, text, "i/n with i below n");
         return BW_OK;
     case OPTION_SETTING:
+        (void)parse_integer(text, &value->number); /* the setting says whether it is legal */
         return bw_config_set(c->config, o->setting, text, c->error);
     case OPTION_SWITCH:
     case OPTION_TEXT:

@@ -87,7 +87,14 @@ void cli_report(const cli *c, bw_status status)
                bw_status_name(status), bw_status_name(status));
 }
 
-static int output_errno;
+static int output_errno; /* of the first failure of standard output, or 0 */
+
+void cli_write(const void *data, size_t size)
+{
+    errno = 0;
+    if (fwrite(data, 1, size, stdout) < size && output_errno == 0)
+        output_errno = errno;
+}
 
 bool cli_flush(void)
 {
@@ -97,9 +104,17 @@ bool cli_flush(void)
     return ferror(stdout) == 0;
 }
 
-int cli_output_errno(void)
+bool cli_output_closed(void)
 {
-    return output_errno;
+    return output_errno == EPIPE;
+}
+
+bw_status cli_output_failed(cli *c)
+{
+    char text[128];
+    return cli_fail(c, output_errno == ENOSPC || output_errno == EDQUOT ? BW_NO_SPACE : BW_IO,
+                    "standard output cannot be written%s%s", output_errno != 0 ? ": " : "",
+                    output_errno != 0 ? strerror_r(output_errno, text, sizeof text) : "");
 }
 
 bw_status cli_open(cli *c, bool write)
@@ -129,16 +144,4 @@ int64_t now_ns(void)
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (int64_t)now.tv_sec * 1000000000ll + now.tv_nsec;
-}
-
-const char *human_bytes(double bytes, char out[32])
-{
-    static const char *const units[] = {"B", "kB", "MB", "GB", "TB", "PB"};
-    unsigned unit = 0;
-    while (bytes >= 1000 && unit + 1 < COUNT_OF(units)) {
-        bytes /= 1000;
-        unit++;
-    }
-    snprintf(out, 32, unit == 0 ? "%.0f %s" : "%.1f %s", bytes, units[unit]);
-    return out;
 }

@@ -12,7 +12,7 @@
 typedef struct option_value {
     const char *text; /* NULL: not given and no default */
     bool given;
-    uint64_t number, second; /* INTEGER, SIZE, TIME: number; SHARD: number of second */
+    uint64_t number, second; /* INTEGER, SIZE, TIME, a decimal SETTING: number; SHARD: of second */
 } option_value;
 
 struct cli {
@@ -52,18 +52,20 @@ void cli_report(const cli *c, bw_status status);
 /** A line on stderr. */
 void cli_notice(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/** Data on standard output; why it failed is kept. */
+void cli_write(const void *data, size_t size);
 /** Flushes standard output, so that a live command is watched line by line; keeps why it failed.
  * false: it failed. */
 bool cli_flush(void);
-/** The errno of the first failed flush, or 0. */
-int cli_output_errno(void);
+/** Whether the reader of standard output has gone. */
+bool cli_output_closed(void);
+/** The failure of standard output. */
+bw_status cli_output_failed(cli *c);
 
 /** Opens runtime and namespace (first operand); `write`: for changing it. */
 bw_status cli_open(cli *c, bool write);
 void cli_close(cli *c);
 
 int64_t now_ns(void);
-/** "1.5 MB" and the like into `out`. */
-const char *human_bytes(double bytes, char out[32]);
 
 #endif

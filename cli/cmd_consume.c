@@ -1,5 +1,6 @@
 // SPDX-FileCopyrightText: The BatchWeave authors
 // SPDX-License-Identifier: Apache-2.0
+#include "human.h"
 #include "ranks.h"
 #include "report.h"
 #include "signals.h"
@@ -112,9 +113,9 @@ static bw_status on_step(void *context, rank *last)
     run_state *s = context;
     for (uint32_t i = 0; i < s->crew.count; i++)
         if (s->crew.ranks[i].line != NULL)
-            fputs(s->crew.ranks[i].line, stdout);
+            cli_write(s->crew.ranks[i].line, strlen(s->crew.ranks[i].line));
     if (!cli_flush()) /* a digest is out before the cursor passes its step */
-        return BW_IO;
+        return cli_output_failed(s->c);
     train(s->step_ns);
     s->steps++;
     s->next_step = last->step + 1;
@@ -193,6 +194,19 @@ static bool shares_place(const crew *all, uint32_t index)
     return false;
 }
 
+/** A world that is a multiple of the positions most likely counts ranks that share one. */
+static bw_status mesh_failed(run_state *s, uint32_t world)
+{
+    cli *c = s->c;
+    const uint32_t positions = bw_space_dp(c->space) * bw_space_cp(c->space);
+    if (world <= positions || world % positions != 0)
+        return BW_MESH_MISMATCH;
+    return cli_fail(c, BW_MESH_MISMATCH,
+                    "%s; ranks that share a position are told by --set tp=N (tensor-parallel) and "
+                    "--set pp=N (pipeline-parallel)",
+                    bw_error_message(c->error));
+}
+
 static bw_status open_rank(run_state *s, uint32_t i, const bw_cursor *cursor)
 {
     cli *c = s->c;
@@ -208,6 +222,8 @@ static bw_status open_rank(run_state *s, uint32_t i, const bw_cursor *cursor)
                                   c->error);
     if (status == BW_OK)
         r->primary = !shares_place(&s->crew, i);
+    if (status == BW_MESH_MISMATCH && args_given(c, "world"))
+        return mesh_failed(s, (uint32_t)args_number(c, "world"));
     return status;
 }
 
@@ -247,7 +263,7 @@ static void print_summary(const run_state *s, const char *ended)
     }
     FILE *out = args_given(s->c, "digest") ? stderr : stdout;
     const double seconds = (double)(now_ns() - s->began_ns) / SECOND_NS;
-    char size[32];
+    char size[HUMAN_BYTES];
     if (s->c->json)
         fprintf(out,
                 "{\"ended\":\"%s\",\"steps\":%" PRIu64 ",\"next_step\":%" PRIu64
@@ -264,7 +280,7 @@ static void print_summary(const run_state *s, const char *ended)
 static bw_status conclude(run_state *s, bw_status status)
 {
     cli *c = s->c;
-    if (status != BW_END && s->crew.failed != NULL &&
+    if (status != BW_END && status != c->failed && s->crew.failed != NULL &&
         bw_error_code(s->crew.failed->error) == status)
         cli_fail(c, status, "rank %" PRIu32 ": %s", s->crew.failed->index,
                  bw_error_message(s->crew.failed->error));
@@ -293,6 +309,9 @@ static bw_status consume(run_state *s)
         s->next_step = bw_cursor_step(cursor);
     if (status == BW_OK && s->out != NULL)
         status = savefile_mkdir(s->out, c->error);
+    /* Now, not when steps are trained that cannot be saved. */
+    if (status == BW_OK && s->cursor_path != NULL)
+        status = savefile_try(s->cursor_path, c->error);
     if (status == BW_OK)
         status = open_ranks(s, cursor);
     bw_cursor_free(cursor);
@@ -302,8 +321,22 @@ static bw_status consume(run_state *s)
     return conclude(s, crew_run(&s->crew));
 }
 
+static bw_status check_place(cli *c)
+{
+    if (!args_given(c, "rank"))
+        return BW_OK;
+    if (!args_given(c, "world"))
+        return cli_fail(c, BW_INVALID, "--rank needs --world, the number of ranks");
+    if (args_number(c, "rank") >= args_number(c, "world"))
+        return cli_fail(c, BW_INVALID, "--rank %s: below --world expected", args_text(c, "rank"));
+    return BW_OK;
+}
+
 static bw_status run(cli *c)
 {
+    bw_status status = check_place(c);
+    if (status != BW_OK)
+        return status;
     const bool one = args_given(c, "rank") || !args_given(c, "world");
     run_state s = {.c = c,
                    .cursor_path = args_text(c, "cursor"),
@@ -318,12 +351,7 @@ static bw_status run(cli *c)
     s.crew.ranks = calloc(s.crew.count, sizeof *s.crew.ranks);
     if (s.crew.ranks == NULL)
         return cli_fail(c, BW_NOMEM, "out of memory");
-    if (args_given(c, "rank") && args_given(c, "world") &&
-        args_number(c, "rank") >= args_number(c, "world")) {
-        free(s.crew.ranks);
-        return cli_fail(c, BW_INVALID, "--rank %s: below --world expected", args_text(c, "rank"));
-    }
-    bw_status status = cli_open(c, false);
+    status = cli_open(c, false);
     if (status == BW_OK)
         status = consume(&s);
     close_ranks(&s);
@@ -341,7 +369,7 @@ static const option options[] = {
      .value = "R",
      .type = OPTION_INTEGER,
      .max = UINT32_MAX,
-     .help = "this one only; without --world and --rank: torchrun's RANK and WORLD_SIZE"},
+     .help = "this one only, of --world; without both: torchrun's RANK and WORLD_SIZE"},
     {.name = "from",
      .value = "earliest|latest|STEP",
      .type = OPTION_TEXT,
@@ -386,7 +414,9 @@ static const example examples[] = {
 };
 
 static const char details[] =
-    "Ranks of one process go in lockstep, as a trainer does. The run ends at the end of a\n"
+    "Ranks that differ only in tensor or pipeline parallelism share a position: --set tp=N,\n"
+    "--set pp=N. Ranks of one process go in lockstep, as a trainer does. The run ends at the end "
+    "of a\n"
     "sealed namespace, or after --steps; a signal ends it between steps, with the cursor\n"
     "saved. A start is read from --cursor when that file exists, else from --from.\n"
     "After a crash the steps behind the saved cursor are delivered again, byte for byte.\n"

@@ -1,15 +1,41 @@
 // SPDX-FileCopyrightText: The BatchWeave authors
 // SPDX-License-Identifier: Apache-2.0
+#include "human.h"
 #include "patience.h"
 #include "report.h"
 #include "signals.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <time.h>
+
+/** What a pass did, or would do, as a sentence. */
+static bool for_people(cli *c, json_t *line)
+{
+    const bool applied = report_true(line, "applied");
+    const int64_t blocks = report_number(line, "blocks_retired");
+    const int64_t manifests = report_number(line, "manifests_deleted");
+    const int64_t ghosts = report_number(line, "ghosts_deleted");
+    char text[HUMAN_BYTES], more[HUMAN_BYTES];
+    (void)c;
+    if (manifests == 0 && ghosts == 0 && blocks == 0) {
+        printf("nothing to delete: version %" PRId64 " is the newest, %s retired before\n",
+               report_number(line, "newest_version"),
+               human_count(report_number(line, "blocks_total"), "block", text));
+        return false;
+    }
+    printf("%s %s, retiring %s", applied ? "deleted" : "would delete",
+           human_count(manifests, "old manifest", text), human_count(blocks, "block", more));
+    if (ghosts > 0)
+        printf(", and %s that came late to a retired block", human_count(ghosts, "manifest", text));
+    puts(applied ? "" : "\nnothing is deleted yet: run again with --apply");
+    return false;
+}
 
 static bw_status one_pass(cli *c)
 {
     patience_begin("the store lists and deletes old manifests");
-    const bw_status status = report_print(c, "gc", REPORT_TABLE, NULL);
+    const bw_status status = report_print(c, "gc", REPORT_TABLE, for_people);
     patience_end();
     return status;
 }
@@ -80,7 +106,7 @@ const command command_gc = {
     .option_count = COUNT_OF(options),
     .examples = examples,
     .example_count = COUNT_OF(examples),
-    .output = "text: a table and a summary\n"
+    .output = "text: a sentence a pass\n"
               "json: the lines of report \"gc\"\n",
     .run = run,
 };

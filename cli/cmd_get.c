@@ -43,8 +43,8 @@ static bw_status get_slice(cli *c, uint64_t step, uint32_t d, uint32_t p, uint32
         bw_item_view(item, &data, &size);
         if (c->json)
             status = describe(c, item, data, size);
-        else if (size > 0)
-            fwrite(data, 1, size, stdout);
+        else
+            cli_write(data, size);
         if (bw_item_count(item) < last)
             last = bw_item_count(item);
         bw_item_release(item);
@@ -71,7 +71,8 @@ static bw_status get_meta(cli *c, uint64_t step)
     const bw_status status = bw_space_step_meta(c->space, step, c->timeout_ns, &text, c->error);
     if (status != BW_OK)
         return status;
-    puts(text);
+    cli_write(text, strlen(text));
+    cli_write("\n", 1);
     bw_text_free(text);
     return BW_OK;
 }

@@ -12,9 +12,10 @@ static bw_status print_made(cli *c)
     if (status != BW_OK)
         return status;
     if (!c->json) {
-        printf("made namespace %s at %s: %u x %u positions, %u items each\n",
+        const uint32_t items = bw_space_items_default(c->space);
+        printf("made namespace %s at %s: dp %u x cp %u, %u item%s per position and step\n",
                bw_space_uuid(c->space), c->operands[0], bw_space_dp(c->space),
-               bw_space_cp(c->space), bw_space_items_default(c->space));
+               bw_space_cp(c->space), items, items == 1 ? "" : "s");
         return BW_OK;
     }
     json_t *line =

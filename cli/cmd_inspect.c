@@ -2,7 +2,32 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "report.h"
 
-#include <stdint.h>
+#include <inttypes.h>
+
+static bool some; /* rows were printed */
+
+static bool print_row(cli *c, json_t *line)
+{
+    some = true;
+    return json_object_get(line, "step") != NULL ? report_step_columns(c, line)
+                                                 : report_object_columns(c, line);
+}
+
+/** An empty answer would leave people wondering. */
+static bw_status say_nothing(cli *c, bool steps)
+{
+    if (!steps) {
+        cli_notice("no object has a name that begins so");
+        return BW_OK;
+    }
+    json_t *info;
+    const bw_status status = report_first(c, "info", &info);
+    if (status == BW_OK)
+        cli_notice("no steps there: the first retained one is %" PRId64 ", the next one %" PRId64,
+                   report_number(info, "trim_step"), report_number(info, "next_step"));
+    json_decref(info);
+    return status;
+}
 
 static bw_status run(cli *c)
 {
@@ -12,13 +37,20 @@ static bw_status run(cli *c)
     if (c->operand_count > 1)
         key = c->operands[1];
     const bool steps = args_given(c, "first") || args_given(c, "last");
+    if (args_given(c, "first") && args_given(c, "last") &&
+        args_number(c, "last") < args_number(c, "first"))
+        return cli_fail(c, BW_INVALID, "--last %s lies before --first %s", args_text(c, "last"),
+                        args_text(c, "first"));
     if ((key != NULL) + steps + args_given(c, "prefix") > 1)
         return cli_fail(c, BW_INVALID, "KEY, --prefix, and --first or --last exclude each other");
     bw_status status = report_set(c, "key", key);
-    return status != BW_OK ? status
-           : key != NULL   ? report_run(c, "inspect", REPORT_SHEET, NULL)
-                           : report_run(c, steps ? "steps" : "list", REPORT_TABLE,
-                                      steps ? report_step_columns : NULL);
+    if (status == BW_OK && key != NULL)
+        return report_run(c, "inspect", REPORT_SHEET, NULL);
+    if (status == BW_OK)
+        status = report_run(c, steps ? "steps" : "list", REPORT_TABLE, print_row);
+    if (status == BW_OK && !c->json && !some)
+        status = say_nothing(c, steps);
+    return status;
 }
 
 static const option options[] = {

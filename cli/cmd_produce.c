@@ -1,11 +1,13 @@
 // SPDX-FileCopyrightText: The BatchWeave authors
 // SPDX-License-Identifier: Apache-2.0
+#include "human.h"
 #include "outbox.h"
 #include "signals.h"
 
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdio.h>
+#include <string.h>
 
 #define SECOND_NS 1000000000ll
 /** What an interrupted producer has staged may take so long to commit. */
@@ -33,7 +35,7 @@ static bw_status print_summary(outbox *o)
 {
     const double seconds = (double)(now_ns() - o->began_ns) / SECOND_NS;
     if (!o->c->json) {
-        char bytes[32];
+        char bytes[HUMAN_BYTES];
         printf("%s: finished at offset %" PRIu64 ": %" PRIu64 " batches, %" PRIu64
                " items and %" PRIu64 " pads, %s in %.1f s\n",
                o->id, o->offset, o->batches, o->filled, o->pads,
@@ -114,14 +116,51 @@ static bw_status begin(cli *c, outbox *o, source *s, bw_producer *producer)
     return source_begin(s, offset, state, state_bytes, args_given(c, "new-input"), outbox_tick, o);
 }
 
-static bw_status say_finished(cli *c)
+/** What the chain says of this id, or NULL when the manifest does not list it. Borrowed. */
+static json_t *find_producer(const cli *c, const json_t *info)
 {
+    size_t i;
+    json_t *each;
+    json_array_foreach(json_object_get(info, "producers"), i, each)
+    {
+        if (strcmp(json_string_value(json_object_get(each, "id")), args_text(c, "id")) == 0)
+            return each;
+    }
+    return NULL;
+}
+
+/** An id that has finished read one input to its end: another one would be left out in silence. */
+static bw_status check_finished(cli *c, const source *s, const char *fact)
+{
+    json_t *info;
+    bw_status status = report_first(c, "info", &info);
+    if (status != BW_OK)
+        return status;
+    const char *state = json_string_value(json_object_get(find_producer(c, info), "state"));
+    if (state != NULL && *state != '\0' && source_differs(s, state))
+        status = cli_fail(c, BW_INPUT_CHANGED,
+                          "%s, with another input (other files, sizes, shard, sequence length or "
+                          "command); --reopen --new-input takes this one behind it",
+                          fact);
+    json_decref(info);
+    return status;
+}
+
+static bw_status say_finished(cli *c, const source *s)
+{
+    char message[CLI_MESSAGE_MAX / 2]; /* "opening p0: p0 has …" */
+    snprintf(message, sizeof message, "%s", bw_error_message(c->error));
+    const char *colon = strstr(message, ": ");
+    const char *fact = colon != NULL ? colon + 2 : message;
+    const bw_status status = check_finished(c, s, fact);
+    if (status != BW_OK)
+        return status;
     if (!c->json) {
-        printf("%s: %s; nothing left to do\n", args_text(c, "id"), bw_error_message(c->error));
+        printf("%s; nothing left to do (--reopen goes on)\n", fact);
         return BW_OK;
     }
     json_t *line = json_pack("{s:s, s:b, s:b, s:s}", "id", args_text(c, "id"), "finished", 1,
-                             "before", 1, "message", bw_error_message(c->error));
+                             "before", 1, "message", message);
     if (line == NULL)
         return cli_fail(c, BW_NOMEM, "out of memory");
     json_dumpf(line, stdout, JSON_COMPACT);
@@ -152,7 +191,7 @@ static bw_status produce(cli *c, source *s)
                               c->error);
     patience_end();
     if (status == BW_FINISHED)
-        return say_finished(c);
+        return say_finished(c, s);
     if (status != BW_OK)
         return status;
     outbox o;
@@ -256,7 +295,8 @@ static const char details[] =
     "The resume state holds a fingerprint of the input (names, sizes, shard, sequence\n"
     "length, command): another input is refused unless --new-input says that it is meant;\n"
     "it is then read from its beginning (a child still gets the offset).\n"
-    "A finished id is said so, exit code 0; --reopen goes on.\n";
+    "Of a finished id and the input that it read this is said, exit code 0; --reopen goes on.\n"
+    "Another input is refused: --reopen --new-input takes it.\n";
 
 const command command_produce = {
     .name = "produce",

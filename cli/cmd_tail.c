@@ -1,15 +1,12 @@
 // SPDX-FileCopyrightText: The BatchWeave authors
 // SPDX-License-Identifier: Apache-2.0
+#include "human.h"
 #include "patience.h"
 #include "report.h"
 #include "signals.h"
 
+#include <inttypes.h>
 #include <stdio.h>
-
-static json_int_t number_of(const json_t *line, const char *key)
-{
-    return json_integer_value(json_object_get(line, key));
-}
 
 /** Idle lines say why nothing comes: for people that belongs on stderr, and seldom. */
 static bool print_steps(cli *c, json_t *line)
@@ -19,12 +16,20 @@ static bool print_steps(cli *c, json_t *line)
         patience_reset(&idle);
         return report_step_columns(c, line);
     }
-    char reason[160];
-    snprintf(reason, sizeof reason,
-             "step %" JSON_INTEGER_FORMAT "; %" JSON_INTEGER_FORMAT " of %" JSON_INTEGER_FORMAT
-             " producers are not finished, the last commit is %" JSON_INTEGER_FORMAT " s old",
-             number_of(line, "step"), number_of(line, "producers_alive"),
-             number_of(line, "producers"), number_of(line, "last_commit_age_ms") / 1000);
+    const int64_t known = report_number(line, "producers");
+    char reason[160], producers[64], age[HUMAN_BYTES];
+    const int64_t open = report_number(line, "producers_alive");
+    if (known == 0)
+        snprintf(producers, sizeof producers, "no producer has come yet");
+    else if (open == 0)
+        snprintf(producers, sizeof producers,
+                 "all producers have finished: batchweave seal ends it");
+    else
+        snprintf(producers, sizeof producers,
+                 "%" PRId64 " of %" PRId64 " producers have not finished", open, known);
+    snprintf(reason, sizeof reason, "step %" PRId64 "; %s; the last commit is %s old",
+             report_number(line, "step"), producers,
+             human_age(report_number(line, "last_commit_age_ms"), age));
     patience_tell(&idle, reason);
     return false;
 }

@@ -73,10 +73,10 @@ static const explanation explanations[] = {
      "Look at the kernel's log and the mount. Nothing was acknowledged that is not durable: start "
      "again with "
      "the same command."},
-    {BW_NO_SPACE, "The store has no room left.", "A full disk or quota.",
-     "Make room: batchweave gc URL --manifests-only --apply removes old manifests. Then start "
-     "again with the "
-     "same command."},
+    {BW_NO_SPACE, "The store, or standard output, has no room left.", "A full disk or quota.",
+     "Make room outside the namespace, or grow the file system; a producer that waits goes on by "
+     "itself, else start again with the same command. batchweave gc URL --manifests-only --apply "
+     "removes old manifests only, which is little. See operations.md."},
     {BW_STORE_UNSAFE, "The store breaks a promise that commits rest on.",
      "A file system on which creating a name twice succeeds, or a name that was created is not "
      "found.",
@@ -171,8 +171,8 @@ static const explanation explanations[] = {
     {BW_MESH_MISMATCH, "The mesh of the job does not fit the namespace.",
      "world is not dp x cp (x tp x pp), a rank or position is outside the mesh, text: input with "
      "cp above 1.",
-     "batchweave info URL shows dp and cp. Start as many ranks, or make a namespace for this "
-     "mesh."},
+     "batchweave info URL shows dp and cp. Start as many ranks, say how many share a position "
+     "(--set tp=N, --set pp=N), or make a namespace for this mesh."},
     {BW_RANKS_DISAGREE, "Ranks of one job start from different cursors.",
      "Each rank has its own cursor file, and one is older.",
      "Give all ranks the cursor of one checkpoint; the message names both."},

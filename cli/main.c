@@ -4,10 +4,12 @@
 #include "help.h"
 #include "signals.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+#define OUTPUT_BUFFER_BYTES 65536u
 
 /** Runs one command; its status, after everything it opened is closed. */
 static bw_status run_command(cli *c, const command *what, int argc, char **argv)
@@ -27,12 +29,19 @@ static bw_status run_command(cli *c, const command *what, int argc, char **argv)
 /** What was printed is data: that it could not be written is a failure. */
 static bw_status check_output(cli *c, bw_status status)
 {
-    if (cli_flush() || status != BW_OK)
-        return status;
-    char text[128];
-    return cli_fail(c, cli_output_errno() == ENOSPC ? BW_NO_SPACE : BW_IO,
-                    "standard output cannot be written: %s",
-                    strerror_r(cli_output_errno(), text, sizeof text));
+    const bool written = cli_flush();
+    /* `| head` has seen enough. Threads block signals: one that wrote only got the error. */
+    if (cli_output_closed())
+        raise(SIGPIPE);
+    return written || status != BW_OK ? status : cli_output_failed(c);
+}
+
+/** A large buffer, so that little is written but by cli_write and cli_flush, which keep errors. */
+static void buffer_output(void)
+{
+    static char buffer[OUTPUT_BUFFER_BYTES];
+    if (!isatty(STDOUT_FILENO))
+        setvbuf(stdout, buffer, _IOFBF, sizeof buffer);
 }
 
 static int finish(cli *c, bw_status status)
@@ -52,6 +61,7 @@ static int finish(cli *c, bw_status status)
 int main(int argc, char **argv)
 {
     signals_install();
+    buffer_output();
     cli c = {.config = bw_config_new(), .error = bw_error_new()};
     if (c.config == NULL || c.error == NULL)
         return finish(&c, cli_fail(&c, BW_NOMEM, "out of memory"));

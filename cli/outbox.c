@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "outbox.h"
 
+#include "human.h"
 #include "signals.h"
 
 #include <inttypes.h>
@@ -76,7 +77,7 @@ static void show_progress(outbox *o)
     const int64_t now = now_ns();
     if ((!o->c->progress && !isatty(STDERR_FILENO)) || now - o->shown_ns < SECOND_NS)
         return;
-    char rate[32];
+    char rate[HUMAN_BYTES];
     const double seconds = (double)(now - o->shown_ns) / SECOND_NS;
     cli_notice("%s: offset %" PRIu64 ", %" PRIu64 " batches committed, %" PRIu64 " behind, %s/s",
                o->id, o->offset, o->committed, o->batches - o->committed,

@@ -2,10 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "report.h"
 
+#include "human.h"
 #include "signals.h"
 #include "table.h"
 
 #include <stdio.h>
+#include <string.h>
 
 typedef struct printer {
     cli *c;
@@ -18,7 +20,8 @@ static int print_line(void *context, const char *json)
 {
     printer *p = context;
     if (p->c->json) {
-        puts(json);
+        cli_write(json, strlen(json));
+        cli_write("\n", 1);
     } else {
         json_error_t where;
         json_t *line = json_loads(json, 0, &where);
@@ -58,18 +61,54 @@ bw_status report_print(cli *c, const char *what, report_style style, report_filt
     return status == BW_INTERRUPTED && signals_seen() == 0 ? BW_OK : status;
 }
 
-void report_drop(json_t *line, const char *const *keys)
+int64_t report_number(const json_t *line, const char *key)
 {
-    for (; *keys != NULL; keys++)
-        json_object_del(line, *keys);
+    return (int64_t)json_integer_value(json_object_get(line, key));
+}
+
+bool report_true(const json_t *line, const char *key)
+{
+    return json_is_true(json_object_get(line, key));
+}
+
+/** `line` shows `row` from now on; without memory for that it stays as it is. */
+static bool become(json_t *line, json_t *row)
+{
+    if (row == NULL)
+        return true;
+    json_object_clear(line);
+    json_object_update(line, row);
+    json_decref(row);
+    return true;
 }
 
 bool report_step_columns(cli *c, json_t *line)
 {
-    static const char *const keys[] = {"epoch", "nonce", "form", "parts", "tag", "key", NULL};
+    char size[HUMAN_BYTES];
     (void)c;
-    report_drop(line, keys);
-    return true;
+    human_bytes((double)report_number(line, "bytes"), size);
+    return become(line,
+                  json_pack("{s:O, s:O, s:O, s:O, s:O, s:O, s:O, s:O, s:O, s:s}", "step",
+                            json_object_get(line, "step"), "producer",
+                            json_object_get(line, "producer"), "batch",
+                            json_object_get(line, "seq"), "start", json_object_get(line, "start"),
+                            "end", json_object_get(line, "end"), "kind",
+                            json_object_get(line, "kind"), "items", json_object_get(line, "items"),
+                            "samples", json_object_get(line, "samples"), "tokens",
+                            json_object_get(line, "tokens"), "bytes", size));
+}
+
+bool report_object_columns(cli *c, json_t *line)
+{
+    char when[HUMAN_BYTES];
+    json_t *modified_ms = json_object_get(line, "modified_ms");
+    (void)c;
+    return become(line, json_pack("{s:O, s:O, s:s, s:O}", "kind", json_object_get(line, "kind"),
+                                  "bytes", json_object_get(line, "bytes"), "modified",
+                                  json_is_integer(modified_ms)
+                                      ? human_time(report_number(line, "modified_ms"), when)
+                                      : "-",
+                                  "key", json_object_get(line, "key")));
 }
 
 bw_status report_run(cli *c, const char *what, report_style style, report_filter filter)

@@ -14,11 +14,14 @@ typedef bool (*report_filter)(cli *c, json_t *line);
 
 typedef enum report_style { REPORT_TABLE, REPORT_SHEET } report_style;
 
-/** A filter's tool: takes `keys` (ended by NULL), which only programs want, out of a line. */
-void report_drop(json_t *line, const char *const *keys);
+/** A filter's tools: a member as a number (0: null), and whether it is true. */
+int64_t report_number(const json_t *line, const char *key);
+bool report_true(const json_t *line, const char *key);
 
 /** A filter for descriptors of steps: what fits a line. */
 bool report_step_columns(cli *c, json_t *line);
+/** The same for stored objects. */
+bool report_object_columns(cli *c, json_t *line);
 
 /** Opens the namespace and prints report `what`. Ends with BW_INTERRUPTED when a signal comes. */
 bw_status report_run(cli *c, const char *what, report_style style, report_filter filter);

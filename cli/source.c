@@ -118,6 +118,17 @@ const char *source_kind(const source *s)
     return source_is_text(s) ? "samples" : "raw";
 }
 
+static bool is_same(const source *s, const resume *before)
+{
+    return before->kind == s->at.kind && strcmp(before->fingerprint, s->at.fingerprint) == 0;
+}
+
+bool source_differs(const source *s, const char *state_digits)
+{
+    resume before;
+    return resume_decode_hex(state_digits, &before, NULL) != BW_OK || !is_same(s, &before);
+}
+
 /** Where this input stands: its beginning for a new one, else what the state says. */
 static bw_status take_state(source *s, uint64_t offset, const void *bytes, size_t size,
                             bool new_input)
@@ -127,8 +138,7 @@ static bw_status take_state(source *s, uint64_t offset, const void *bytes, size_
         size > 0 ? resume_decode(bytes, size, &before, s->c->error) : BW_INPUT_CHANGED;
     if (offset == 0 && size == 0)
         return BW_OK;
-    if (status == BW_OK && before.kind == s->at.kind && before.base <= offset &&
-        strcmp(before.fingerprint, s->at.fingerprint) == 0) {
+    if (status == BW_OK && before.base <= offset && is_same(s, &before)) {
         s->at = before;
         return BW_OK;
     }

@@ -34,6 +34,8 @@ bw_status source_new(cli *c, source **out);
 /** "samples" for text, else "raw": what items are unless the setting `kind` says otherwise. */
 const char *source_kind(const source *s);
 bool source_is_text(const source *s);
+/** Whether a resume state, in hex digits, is of another input than this one. */
+bool source_differs(const source *s, const char *state_digits);
 /**
  * Goes to where the producer stands: `offset` and the resume state of the chain. BW_INPUT_CHANGED
  * when that was another input, unless `new_input`. For --exec the child starts here.

@@ -24,29 +24,9 @@ static int column_width(const char *key, json_t *value)
     /* Numbers grow down a table, names and hashes keep their length. */
     const int name = (int)strlen(key);
     int width = name > COLUMN_MIN ? name : COLUMN_MIN;
-    if (json_is_integer(value) && width < 9)
-        width = 9;
     if (json_is_string(value) && (int)json_string_length(value) > width)
         width = (int)json_string_length(value);
     return width;
-}
-
-/** All keys with their widths, joined: equal for rows of one kind. */
-static char *head_of(json_t *object)
-{
-    char *text = NULL;
-    size_t size;
-    FILE *memory = open_memstream(&text, &size);
-    if (memory == NULL)
-        return NULL;
-    const char *key;
-    json_t *value;
-    json_object_foreach(object, key, value)
-    {
-        fprintf(memory, "%-*s  ", column_width(key, value), key);
-    }
-    fclose(memory);
-    return text;
 }
 
 void table_begin(table *t, FILE *out, int indent)
@@ -54,53 +34,81 @@ void table_begin(table *t, FILE *out, int indent)
     *t = (table){.out = out, .indent = indent};
 }
 
-/** The keys alone must be equal: widths may differ from row to row. */
-static int same_keys(const char *a, const char *b)
+static bool same_columns(const table *t, json_t *object)
 {
-    if (a == NULL || b == NULL)
-        return 0;
-    for (;;) {
-        const size_t length = strcspn(a, " ");
-        if (strcspn(b, " ") != length || strncmp(a, b, length) != 0)
-            return 0;
-        a += length + strspn(a + length, " ");
-        b += length + strspn(b + length, " ");
-        if (*a == '\0' || *b == '\0')
-            return *a == *b;
-    }
-}
-
-void table_row(table *t, json_t *object)
-{
-    char *head = head_of(object);
-    if (!same_keys(head, t->head)) {
-        fprintf(t->out, "%s%*s%s\n", t->head != NULL ? "\n" : "", t->indent, "",
-                head != NULL ? head : "");
-        free(t->head);
-        t->head = head;
-    } else {
-        free(head);
-    }
-    fprintf(t->out, "%*s", t->indent, "");
-    const char *column = t->head != NULL ? t->head : "";
+    size_t i = 0;
     const char *key;
     json_t *value;
     json_object_foreach(object, key, value)
     {
-        const size_t name = strcspn(column, " ");
-        const size_t width = name + strspn(column + name, " ");
+        if (i >= t->count || strcmp(t->columns[i].name, key) != 0)
+            return false;
+        i++;
+    }
+    return i == t->count;
+}
+
+static void free_columns(table *t)
+{
+    for (size_t i = 0; i < t->count; i++)
+        free(t->columns[i].name);
+    t->count = 0;
+}
+
+/** A cell: nothing behind the last one, so that no line ends in spaces. */
+static void print_cell(const table *t, size_t index, const char *text)
+{
+    const table_column *column = &t->columns[index];
+    const char *gap = index == 0 ? "" : "  ";
+    if (column->right)
+        fprintf(t->out, "%s%*s", gap, column->width, text);
+    else
+        fprintf(t->out, "%s%-*s", gap, index + 1 < t->count ? column->width : 0, text);
+}
+
+static void begin_columns(table *t, json_t *object)
+{
+    if (t->count > 0)
+        fputc('\n', t->out);
+    free_columns(t);
+    const char *key;
+    json_t *value;
+    json_object_foreach(object, key, value)
+    {
+        char *name = t->count < TABLE_COLUMNS_MAX ? strdup(key) : NULL;
+        if (name == NULL)
+            break;
+        t->columns[t->count++] = (table_column){
+            .name = name, .width = column_width(key, value), .right = json_is_integer(value)};
+    }
+    fprintf(t->out, "%*s", t->indent, "");
+    for (size_t i = 0; i < t->count; i++)
+        print_cell(t, i, t->columns[i].name);
+    fputc('\n', t->out);
+}
+
+void table_row(table *t, json_t *object)
+{
+    if (!same_columns(t, object))
+        begin_columns(t, object);
+    fprintf(t->out, "%*s", t->indent, "");
+    size_t i = 0;
+    const char *key;
+    json_t *value;
+    json_object_foreach(object, key, value)
+    {
+        if (i == t->count)
+            break;
         char *cell = cell_text(value);
-        fprintf(t->out, "%-*s  ", (int)(width >= 2 ? width - 2 : 0), cell != NULL ? cell : "?");
+        print_cell(t, i++, cell != NULL ? cell : "?");
         free(cell);
-        column += width;
     }
     fputc('\n', t->out);
 }
 
 void table_end(table *t)
 {
-    free(t->head);
-    t->head = NULL;
+    free_columns(t);
 }
 
 static void print_array(json_t *array, FILE *out, int indent)

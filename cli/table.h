@@ -5,16 +5,26 @@
 #define CLI_TABLE_H
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stdio.h>
+
+#define TABLE_COLUMNS_MAX 24u
+
+typedef struct table_column {
+    char *name;
+    int width;
+    bool right; /* numbers end in one line */
+} table_column;
 
 typedef struct table {
     FILE *out;
     int indent;
-    char *head; /* the keys of the last row: a row with others starts a new table */
+    table_column columns[TABLE_COLUMNS_MAX]; /* of the last row: one with others begins anew */
+    size_t count;
 } table;
 
 void table_begin(table *t, FILE *out, int indent);
-/** One row; nested values are written as JSON. */
+/** One row of at most TABLE_COLUMNS_MAX members; nested values are written as JSON. */
 void table_row(table *t, json_t *object);
 void table_end(table *t);
 

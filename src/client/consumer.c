@@ -267,9 +267,9 @@ static bw_status starved_locked(const bw_consumer *c, const fetch *f, bw_error *
     else
         (void)error_set(error, BW_STARVED,
                         "step %" PRIu64 " is not committed yet: version %" PRIu64 " has %" PRIu64
-                        " steps; %s; the last commit is %" PRId64
-                        " ms old by its committer's clock",
-                        step, m->version, m->next, tell_producers(m, producers), commit_age_ms(m));
+                        " steps; %s; the last commit is %.1f s old by its committer's clock",
+                        step, m->version, m->next, tell_producers(m, producers),
+                        (double)commit_age_ms(m) / 1000);
     error_set_step(error, step);
     return BW_STARVED;
 }

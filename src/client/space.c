@@ -138,6 +138,8 @@ bw_status space_init_on(bw_runtime *runtime, store *s, const space_options *opti
     g.created_ms = (uint64_t)clock_wall_ms(clock_system());
     bw_status status = genesis_check(&g, error);
     if (status == BW_OK)
+        status = listing_each(wrapped, "genesis", refuse_any, NULL, error);
+    if (status == BW_OK) /* a namespace is said to be one, whatever sorts before its genesis */
         status = listing_each(wrapped, "", refuse_any, NULL, error);
     if (status == BW_OK)
         status = store_probe(wrapped, runtime_random(runtime), error);

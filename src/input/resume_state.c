@@ -167,3 +167,12 @@ bw_status resume_decode(const void *bytes, size_t size, resume *state, bw_error 
     return error_set(error, BW_INPUT_CHANGED,
                      "the resume state of this producer id was written by another program");
 }
+
+bw_status resume_decode_hex(const char *digits, resume *state, bw_error *error)
+{
+    uint8_t bytes[RESUME_BYTES_MAX];
+    const size_t size = strlen(digits) / 2;
+    const bool fits = size <= sizeof bytes && strlen(digits) % 2 == 0 &&
+                      hex_decode(digits, 2 * size, bytes, size) == 0;
+    return resume_decode(bytes, fits ? size : 0, state, error);
+}

@@ -47,5 +47,7 @@ bw_status resume_fingerprint_exec(const char *command, uint32_t shard, uint32_t 
 void resume_encode(const resume *state, char out[RESUME_BYTES_MAX], size_t *size);
 /** BW_INPUT_CHANGED when the bytes are no such state (another program produced under this id). */
 bw_status resume_decode(const void *bytes, size_t size, resume *state, bw_error *error);
+/** The same from the hex digits that reports show. */
+bw_status resume_decode_hex(const char *digits, resume *state, bw_error *error);
 
 #endif

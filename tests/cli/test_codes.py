@@ -96,6 +96,8 @@ class Codes(harness.CliTest):
 
     def code_no_namespace(self):
         self.check("NO_NAMESPACE", ["info", self.url])
+        self.space.mkdir()
+        self.assertIn("batchweave init makes one", self.check("NO_NAMESPACE", ["info", self.url]).err)
 
     def code_not_ready(self):
         self.init(1)
@@ -105,7 +107,8 @@ class Codes(harness.CliTest):
 
     def code_not_empty(self):
         self.init(1)
-        self.check("NOT_EMPTY", ["init", self.url, "--dp", 1])
+        self.produce_frames([b"x"])
+        self.assertIn("a namespace is here already", self.check("NOT_EMPTY", ["init", self.url, "--dp", 1]).err)
         self.check("NOT_EMPTY", ["init", f"file://{self.folder}", "--dp", 1])
 
     def code_denied(self):

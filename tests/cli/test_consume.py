@@ -7,6 +7,7 @@ import json
 import os
 import random
 import signal
+import subprocess
 import time
 import unittest
 
@@ -61,7 +62,11 @@ class Consume(harness.CliTest):
     def test_mesh(self):
         self.fill()
         self.refused("MESH_MISMATCH", "consume", self.url, "--world", 4)
-        self.refused("MESH_MISMATCH", "consume", self.url, "--world", 4, "--rank", 3)
+        self.assertNotIn("tp=", self.refused("MESH_MISMATCH", "consume", self.url, "--world", 4, "--rank", 3).err)
+        self.assertIn("--set tp=N", self.refused("MESH_MISMATCH", "consume", self.url, "--world", 6).err)
+        for env in ({}, {"RANK": "0", "WORLD_SIZE": "3"}):
+            result = self.refused("INVALID", "consume", self.url, "--rank", 1, env=env)
+            self.assertIn("--rank needs --world", result.err)
 
     def test_out(self):
         self.fill(2, 2, frames=self.FRAMES[:7])
@@ -110,7 +115,8 @@ class Consume(harness.CliTest):
         process = self.start("consume", self.url, "--world", 3)
         time.sleep(3.4)
         process.send_signal(signal.SIGINT)
-        self.assertIn("waiting for 2 s: ", self.finish(process, 130).err)
+        err = self.finish(process, 130).err
+        self.assertRegex(err, r"waiting for 2 s: step 20 .*its producer has finished: .*batchweave seal ends it; .* \d+\.\d s old")
 
     def test_cursor_goes_on(self):
         self.fill()
@@ -203,8 +209,26 @@ class Consume(harness.CliTest):
 
     def test_cursor_that_cannot_be_saved(self):
         self.fill()
-        result = self.refused("IO", "consume", self.url, "--world", 3, "--cursor", "none/c.json")
+        result = self.refused("IO", "consume", self.url, "--world", 3, "--cursor", "none/c.json", "--digest", "--out", "o")
         self.assertIn("none/c.json", result.err)
+        self.assertEqual((result.out, list((self.folder / "o").iterdir())), (b"", []))  # found before the first step
+
+    def test_a_reader_that_has_seen_enough(self):
+        self.fill()
+        process = self.start("consume", self.url, "--world", 3, "--digest", "--step-ms", 20)
+        process.stdout.readline()
+        process.stdout.close()
+        self.assertEqual(process.wait(10), -signal.SIGPIPE)
+        self.assertEqual(process.stderr.read(), b"")
+
+    def test_a_full_disk_is_said(self):
+        self.fill()
+        with open("/dev/full", "wb") as full:
+            done = subprocess.run([harness.BINARY, "consume", self.url, "--world", "3", "--digest", "--cursor",
+                                   self.folder / "c"], stdout=full, stderr=subprocess.PIPE, check=False)
+        self.assertEqual(done.returncode, 4)
+        self.assertRegex(done.stderr, rb"standard output cannot be written: .*\[NO_SPACE\]\n$")
+        self.assertFalse((self.folder / "c").exists())
 
     def test_live(self):
         """Ranks and a producer at the same time: everything arrives, in order."""

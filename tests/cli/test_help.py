@@ -114,11 +114,17 @@ class Options(harness.CliTest):
 
     def test_standard_output_that_fails(self):
         self.init()
-        with open("/dev/full", "wb") as full:
-            process = harness.subprocess.run([harness.BINARY, "info", self.url], stdout=full,
-                                             stderr=harness.subprocess.PIPE, check=False)
-        self.assertEqual(process.returncode, 4)
-        self.assertIn(b"[NO_SPACE]", process.stderr)
+        self.produce_frames([b"x" * 100000, b"y"])
+        for words in (["info"], ["inspect"], ["get", 0], ["get", 0, "-o", "json"], ["help", "settings"],
+                      ["help", "--markdown"], ["errors"], ["errors", "-o", "json"], ["version"]):
+            if words[0] in ("info", "inspect", "get"):
+                words.insert(1, self.url)
+            with self.subTest(words=words), open("/dev/full", "wb") as full:
+                process = harness.subprocess.run([harness.BINARY, *map(str, words)], stdout=full,
+                                                 stderr=harness.subprocess.PIPE, check=False)
+                self.assertEqual(process.returncode, 4)
+                self.assertIn(b"No space left on device", process.stderr)
+                self.assertIn(b"NO_SPACE", process.stderr)
 
 
 class Errors(harness.CliTest):

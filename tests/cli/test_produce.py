@@ -232,7 +232,7 @@ class Frames(harness.CliTest):
         self.init(1)
         self.produce_frames([b"a"])
         result = self.produce_frames([b"a"])
-        self.assertIn(b"nothing left to do", result.out)
+        self.assertEqual(result.out, b"p has finished at offset 1; nothing left to do (--reopen goes on)\n")
         line = self.json_line("produce", self.url, "--id", "p", f"frames:{self.folder / 'p.frames'}")
         self.assertEqual((line["finished"], line["before"]), (True, True))
         self.assertEqual(self.json_line("info", self.url)["next_step"], 1)
@@ -241,6 +241,25 @@ class Frames(harness.CliTest):
         self.assertEqual(line["offset"], 3)
         self.run_cli("seal", self.url)
         self.assertEqual(self.delivered(1), [b"a", b"b", b"c"])
+
+    def test_a_finished_id_takes_no_other_input_in_silence(self):
+        self.init(1)
+        self.produce_frames([b"a"])
+        before = self.json_line("info", self.url)
+        path = self.write_frames("more", [b"b"])
+        for words in ([f"frames:{path}"], [f"frames:{self.folder / 'p.frames'}", "--shard", "0/2"],
+                      [f"text:{path}"], ["--exec", "true"], [f"frames:{path}", "--new-input"]):
+            result = self.refused("INPUT_CHANGED", "produce", self.url, "--id", "p", *words)
+            self.assertIn("p has finished at offset 1, with another input", result.err)
+            self.assertIn("--reopen --new-input", result.err)
+        after = self.json_line("info", self.url)
+        self.assertEqual((after["version"], after["producers"]), (before["version"], before["producers"]))
+        self.produce_frames([b"a"], "p", "--new-input")
+
+    def test_text_instead_of_frames_is_said(self):
+        self.init(1)
+        result = self.refused("INPUT_BAD", "produce", self.url, "--id", "p", "--exec", "echo hello")
+        self.assertIn('"hell": is it text rather than frames?', result.err)
 
     def test_expected_producers_seal(self):
         self.init(1, 1, "--producers", 2)

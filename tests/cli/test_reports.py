@@ -53,9 +53,27 @@ class Reports(harness.CliTest):
         self.assertEqual([set(p) for p in line["producers"]], [PRODUCER] * 2)
         self.assertEqual([(p["id"], p["offset"], p["finished"]) for p in line["producers"]],
                          [("a", 20, True), ("b", 20, True)])
+
+    def test_info_for_people(self):
         text = self.run_cli("info", self.url).out.decode()
-        self.assertIn(line["uuid"], text)
-        self.assertRegex(text, r"\n  a +1 +5 +20 +yes")
+        for part in (f"namespace {self.json_line('info', self.url)['uuid']}\n", f"place +{self.url}\n",
+                     r"made +\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC\n", r"mesh +dp 2 x cp 1, 2 items per position and step\n",
+                     r"\nchain\n  steps +0 to 9; the next is 10\n  sealed +no\n", r"newest +version \d+, \d+ s ago, by b\n",
+                     r"manifest +\S+ k?B: \d+ segments?, (no|\d+) steps? in its tail\n",
+                     r"\n2 producers, 2 finished\n  id +state +starts +batches +offset +last version\n",
+                     r"\n  a +finished +1 +5 +20 +\d+\n"):
+            self.assertRegex(text, part)
+        for noise in ("token", "tail_cap", "swept", "max", "ends", "layout"):
+            self.assertNotIn(noise, text)
+        self.assertFalse([line for line in text.splitlines() if line != line.rstrip()])
+
+    def test_info_shows_limits_that_there_are(self):
+        url = f"file://{self.folder}/limits"
+        self.run_cli("init", url, "--dp", 1, "--producers", 1, "--max-lag", 6, "--max-bytes", 7000000, "--schema", "any text")
+        text = self.run_cli("info", url).out.decode()
+        for part in (r"ends +when 1 producer has finished\n", r"max lag +6 steps", r"max bytes +7.0 MB\n",
+                     r"schema +any text\n", r"steps +none; the next is 0\n", r"\nno producers\n$"):
+            self.assertRegex(text, part)
 
     def test_get(self):
         self.assertEqual(self.run_cli("get", self.url, 1, 1, 0, 1).out, self.FRAMES[7])
@@ -97,6 +115,24 @@ class Reports(harness.CliTest):
         self.assertEqual([set(line) for line in lines], [STEP] * 4)
         self.assertEqual([(x["start"], x["end"]) for x in lines], [(12, 16), (16, 20), (0, 4), (4, 8)])
 
+    def test_empty_answers_are_said(self):
+        result = self.run_cli("inspect", self.url, "--first", 1000)
+        self.assertEqual(result.out, b"")
+        self.assertIn("no steps there: the first retained one is 0, the next one 10", result.err)
+        self.assertIn("no object", self.run_cli("inspect", self.url, "--prefix", "none").err)
+        self.assertEqual(self.run_cli("inspect", self.url, "--first", 1000, "-o", "json").err, "")
+        self.refused("INVALID", "inspect", self.url, "--first", 5, "--last", 2)
+
+    def test_tables_for_people(self):
+        head, *rows = self.run_cli("inspect", self.url, "--first", 3, "--last", 5).out.decode().splitlines()
+        self.assertEqual(head.split(), "step producer batch start end kind items samples tokens bytes".split())
+        self.assertEqual([row.split()[:5] for row in rows], [["3", "a", "4", "12", "16"], ["4", "a", "5", "16", "20"]])
+        self.assertRegex(rows[0], r" \d+ B$|kB$")
+        self.assertEqual(len({row.index(f" {n} ") for row, n in zip(rows, (12, 16))}), 1)
+        head, *rows = self.run_cli("inspect", self.url).out.decode().splitlines()
+        self.assertEqual(head.split(), ["kind", "bytes", "modified", "key"])
+        self.assertRegex(rows[0], r"^\w+ +\d+  \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC  \S+$")
+
     def test_tail(self):
         process = self.start("tail", self.url, "-o", "json")
         lines = [json.loads(process.stdout.readline()) for _ in range(11)]
@@ -114,7 +150,7 @@ class Reports(harness.CliTest):
         process.send_signal(signal.SIGINT)
         result = self.finish(process, 130)
         self.assertIn("waiting for ", result.err)
-        self.assertIn("0 of 2 producers are not finished", result.err)
+        self.assertIn("all producers have finished: batchweave seal ends it", result.err)
         self.assertEqual(len(result.out.splitlines()), 11)
 
     def more_commits(self):
@@ -141,6 +177,18 @@ class Reports(harness.CliTest):
         self.assertEqual((again["blocks_retired"], again["manifests_deleted"]), (0, 0))
         self.run_cli("verify", self.url, "--deep")
         self.run_cli("info", self.url)
+
+    def test_gc_for_people(self):
+        self.more_commits()
+        dry = self.run_cli("gc", self.url, "--manifests-only").out.decode()
+        self.assertRegex(dry, r"^would delete \d+ old manifests, retiring \d+ blocks\n.*run again with --apply\n$")
+        wet = self.run_cli("gc", self.url, "--manifests-only", "--apply").out.decode()
+        self.assertEqual(wet, dry.splitlines()[0].replace("would delete", "deleted") + "\n")
+        again = self.run_cli("gc", self.url, "--manifests-only").out.decode()
+        self.assertRegex(again, r"^nothing to delete: version \d+ is the newest, \d+ blocks retired before\n$")
+        (self.space / "manifest" / f"{1:020}.manifest").write_bytes(b"late")
+        late = self.run_cli("gc", self.url, "--manifests-only").out.decode()
+        self.assertIn("and 1 manifest that came late", late)
 
     def test_gc_deletes_ghosts(self):
         self.more_commits()
@@ -183,9 +231,26 @@ class Reports(harness.CliTest):
         self.assert_code(result, "UNCLEAN")
         finding = json.loads(self.run_cli("verify", self.url, "-o", "json", expect=5).out.splitlines()[0])
         self.assertEqual(set(finding), FINDING)
-        self.assertIn(str(path.relative_to(self.space)), result.out.decode())
+        text = result.out.decode()
+        self.assertRegex(text, rf"(?m)^SEGMENT  {path.relative_to(self.space)}.*\n    \w")
+        self.assertRegex(text, r"(?m)^NOT clean, \d+ findings?:$")
         path.write_bytes(before[str(path.relative_to(self.space))][0])
         self.run_cli("verify", self.url, "--deep")
+
+    def test_verify_for_people(self):
+        (self.space / "data" / "stray").write_bytes(b"x")
+        for k in range(12):
+            (self.space / f"foreign{k}").write_bytes(b"x")
+        text = self.run_cli("verify", self.url).out.decode()
+        for part in (r"(?m)^no fault: foreign  \S+, 1 B$", r"(?m)^clean:\n  steps +0 to 9\n  chain +versions 1 to \d+, 2 producers\n",
+                     r"objects +1[0-9] parts, \d+ segments", "--deep reads every byte",
+                     r"apart +.*13 foreign objects; none is a fault\n"):
+            self.assertRegex(text, part)
+        self.assertEqual(text.count("no fault: "), 11)
+        self.assertNotIn("unproven", text)
+        self.assertIn("40 items and no pads, every byte read", self.run_cli("verify", self.url, "--deep").out.decode())
+        self.run_cli("gc", self.url, "--manifests-only", "--apply")
+        self.assertRegex(self.run_cli("verify", self.url).out.decode(), r"unproven +what versions before \d+ said")
 
     def test_reading_never_writes(self):
         before = self.content()
