@@ -67,7 +67,8 @@ void chain_segment_read(chain *c, machine_reply *reply)
     bw_error error;
     object_key key;
     bw_status status = BW_CORRUPT;
-    if (reply->outcome == STORE_NOT_FOUND && !c->rewalked) {
+    const bool missing = reply->outcome == STORE_NOT_FOUND;
+    if (missing && !c->rewalked) {
         /* It may have left with a sweep: judge by the newest manifest. */
         c->rewalked = c->want_newest = true;
         chain_step(c);
@@ -79,11 +80,12 @@ void chain_segment_read(chain *c, machine_reply *reply)
         status = segment_cache_add(c->cache, &c->wanted, c->genesis.uuid,
                                    genesis_slices(&c->genesis), object, reply->size, &error);
     } else {
-        (void)error_set(&error, status, "a segment that a manifest refers to is missing");
+        (void)error_set(&error, status, "a segment that a manifest refers to is %s",
+                        missing ? "missing" : "larger than a segment can be");
     }
     if (status == BW_OK) {
         chain_check_gap(c);
-    } else if (reply->outcome == STORE_OK && status != BW_NOMEM && !c->refetched) {
+    } else if (!missing && status != BW_NOMEM && !c->refetched) {
         c->refetched = true;
         (void)ask_add(&c->asks, ROLE_SEGMENT, STORE_GET, 0);
     } else {

@@ -126,29 +126,29 @@ static void genesis_read(create *c, machine_reply *reply)
                  "there is no namespace here; batchweave init makes one");
         return;
     }
-    if (c->own) {
-        const bool same = reply->size == c->genesis_bytes.size &&
-                          memcmp(reply->bytes, c->genesis_bytes.data, reply->size) == 0;
-        if (same)
-            make_first(c, c->genesis_bytes.data, c->genesis_bytes.size);
-        else
-            fail(c, BW_NOT_EMPTY, "genesis", "there is another namespace at this place");
+    if (c->own && reply->size == c->genesis_bytes.size &&
+        memcmp(reply->bytes, c->genesis_bytes.data, reply->size) == 0) {
+        make_first(c, c->genesis_bytes.data, c->genesis_bytes.size);
         return;
     }
-    const bw_status status =
-        genesis_decode(view_of(reply->bytes, reply->size), &c->genesis, &c->error);
-    if (status == BW_OK) {
+    genesis read;
+    const bw_status status = genesis_decode(view_of(reply->bytes, reply->size), &read, &c->error);
+    if (status != BW_OK && !c->refetched) {
+        /* Damaged on its way, it may be anybody's, our own as well. */
+        c->refetched = true;
+        (void)ask_add(&c->asks, READ_GENESIS, STORE_GET, 0);
+    } else if (status != BW_OK) {
+        error_set_key(&c->error, "genesis");
+        end(c, status);
+    } else if (c->own) {
+        fail(c, BW_NOT_EMPTY, "genesis", "there is another namespace at this place");
+    } else {
         mem_free(c->object);
+        c->genesis = read;
         c->object = reply->bytes;
         c->object_bytes = reply->size;
         reply->bytes = NULL;
         make_first(c, c->object, c->object_bytes);
-    } else if (!c->refetched) {
-        c->refetched = true;
-        (void)ask_add(&c->asks, READ_GENESIS, STORE_GET, 0);
-    } else {
-        error_set_key(&c->error, "genesis");
-        end(c, status);
     }
 }
 

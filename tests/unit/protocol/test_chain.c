@@ -292,6 +292,7 @@ static void a_gap_check_meets_bad_segments(void **state)
     bw_error error;
     set_up(&s, 5);
     chain *a = world_chain(&s.w), *b = world_chain(&s.w), *c = world_chain(&s.w);
+    chain *d = world_chain(&s.w);
     while (!world_has_manifest(&s.w, 60))
         actor_publish(&s.p, 1);
     (void)world_sweep(&s.w);
@@ -299,6 +300,11 @@ static void a_gap_check_meets_bad_segments(void **state)
     assert_int_equal(world_walk(&s.w, a, CHAIN_NEWEST), BW_OK);
     world_fault(&s.w, FAULT_FLIP, STORE_GET, "segment/", 0, 2, STORE_PENDING);
     assert_int_equal(world_walk(&s.w, b, CHAIN_NEWEST), BW_CORRUPT);
+    /* Found by the simulator: one that seems too large was not looked at again. */
+    world_fault(&s.w, FAULT_SAY, STORE_GET, "segment/", 0, 1, STORE_FATAL);
+    s.w.faults[0].code = BW_TOO_LARGE;
+    assert_int_equal(world_walk(&s.w, d, CHAIN_NEWEST), BW_OK);
+    assert_int_equal(s.w.faults[0].times, 0);
     world_fault(&s.w, FAULT_SAY, STORE_GET, "segment/", 0, 1, STORE_NOT_FOUND);
     assert_int_equal(world_walk(&s.w, b, CHAIN_NEWEST), BW_OK);
     world_fault(&s.w, FAULT_SAY, STORE_GET, "segment/", 0, 2, STORE_NOT_FOUND);
@@ -309,6 +315,7 @@ static void a_gap_check_meets_bad_segments(void **state)
     chain_free(a);
     chain_free(b);
     chain_free(c);
+    chain_free(d);
     tear_down(&s);
 }
 

@@ -60,6 +60,19 @@ static void what_another_began_is_finished(void **state)
     world_close(&w);
 }
 
+/* Found by the simulator: our own genesis, damaged on its way back, was taken for another's. */
+static void a_damaged_genesis_is_no_other_namespace(void **state)
+{
+    (void)state;
+    world w;
+    world_open(&w, &(world_options){0});
+    world_fault(&w, FAULT_FLIP, STORE_GET, "genesis", 0, 1, STORE_PENDING);
+    assert_int_equal(make(&w, &w.genesis, NS_PER_S), BW_OK);
+    world_fault(&w, FAULT_FLIP, STORE_GET, "genesis", 0, 2, STORE_PENDING);
+    assert_int_equal(make(&w, &w.genesis, NS_PER_S), BW_CORRUPT);
+    world_close(&w);
+}
+
 static void a_create_in_doubt_is_repeated(void **state)
 {
     (void)state;
@@ -98,6 +111,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_namespace_is_made_once),
         cmocka_unit_test(what_another_began_is_finished),
+        cmocka_unit_test(a_damaged_genesis_is_no_other_namespace),
         cmocka_unit_test(a_create_in_doubt_is_repeated),
         cmocka_unit_test(a_create_ends_at_its_deadline),
     };
