@@ -24,7 +24,7 @@ from typing import Callable, List
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 BUILD = ROOT / "build"
 JOBS = str(os.cpu_count() or 2)
-C_FOLDERS = ["include", "src", "cli", "tests", "bench"]
+C_FOLDERS = ["include", "src", "cli", "tests", "bench", "examples"]
 
 # Suites that the complete build must have; one that runs no test fails.
 UNIT_SUITES = ["base", "codec", "payload", "input", "store", "protocol", "client", "api"]

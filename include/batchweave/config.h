@@ -2,10 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * Settings by name and value, from one table. The same table gives the command line's `--set`, the
- * docs
- * (`batchweave help settings`) and range checks; an unknown name or a bad value is refused by name.
- * Every function that takes a `bw_config` copies what it needs; NULL means all defaults. One thread
- * at a time.
+ * text of `batchweave help settings`, and range checks; an unknown name or a bad value is refused
+ * by name. Every function that takes a `bw_config` copies what it needs; NULL means all defaults.
+ * One thread at a time.
  */
 #ifndef BATCHWEAVE_CONFIG_H
 #define BATCHWEAVE_CONFIG_H

@@ -22,7 +22,8 @@ typedef struct bw_producer bw_producer;
 typedef struct bw_batch bw_batch;
 typedef struct bw_event bw_event;
 
-/** BW_FINISHED (its message has the offset) unless `reopen`; BW_SEALED; BW_INVALID for a bad id. */
+/** The space must be open with mode=write (BW_READ_ONLY). BW_FINISHED (its message has the offset)
+ * unless `reopen`; BW_SEALED; BW_INVALID for a bad id. */
 bw_status bw_producer_open(bw_space *space, const char *id, const bw_config *config,
                            int64_t timeout_ns, bw_producer **producer, bw_error *error);
 /** Where the chain says this id stands: final, since every earlier incarnation is fenced. The state
@@ -51,9 +52,11 @@ bw_status bw_batch_meta(bw_batch *batch, uint64_t tag, const void *json, size_t 
 /**
  * Takes over the batch (on success) and uploads it in the background. `end_offset` ≥ the one
  * before; `state` (≤ 1 MiB, copied) is what bw_producer_resume gives after a restart behind this
- * batch. Waits while the staging budget is full, or too many events were not taken: BW_TIMEOUT (the
- * message says which), nothing is lost, put again. BW_UNSET_ITEM names the first item never set.
- * BW_TOO_LARGE when it could never be published. BW_FINISHED behind a finish.
+ * batch. Waits while the staging budget is full, or while as many events as property `events` were
+ * not taken (take them from another thread or between puts, or open with events=0: without that a
+ * put with BW_FOREVER would wait for ever): BW_TIMEOUT says which, nothing is lost, put again.
+ * BW_UNSET_ITEM names the first item never set. BW_TOO_LARGE when it could never be published.
+ * BW_FINISHED behind a finish.
  */
 bw_status bw_producer_put(bw_producer *producer, bw_batch *batch, uint64_t end_offset,
                           const void *state, size_t state_bytes, uint64_t token, int64_t timeout_ns,
@@ -89,9 +92,9 @@ void bw_event_free(bw_event *event);
 /** Flag of flush: attempt at once instead of waiting for the cadence. */
 #define BW_URGENT 1u
 /**
- * Returns when everything put before is on the chain for good. When it is not in time: BW_TIMEOUT, or
- * what stands in the way: BW_UNKNOWN (a commit without an outcome), BW_NO_SPACE, BW_IO, BW_BLOCKED;
- * all of it may still be published. BW_FENCED, BW_SEALED … : the handle is finished.
+ * Returns when everything put before is on the chain for good. When it is not in time: BW_TIMEOUT,
+ * or what stands in the way: BW_UNKNOWN (a commit without an outcome), BW_NO_SPACE, BW_IO,
+ * BW_BLOCKED; all of it may still be published. BW_FENCED, BW_SEALED … : the handle is finished.
  */
 bw_status bw_producer_flush(bw_producer *producer, unsigned flags, int64_t timeout_ns,
                             bw_error *error);

@@ -29,8 +29,10 @@ bw_status bw_space_init(bw_runtime *runtime, const char *url, const bw_config *c
                         bw_error *error);
 /**
  * Opens. Property `mode`: `read` (default; never writes anything) or `write` (proves by a probe
- * that the store keeps its promises, and finishes an interrupted init). BW_NO_NAMESPACE,
- * BW_NOT_READY, BW_DENIED, BW_IO, BW_CORRUPT.
+ * that the store keeps its promises, and finishes an interrupted init) or `raw` (does not read the
+ * chain: for the reports "inspect" and "list" of a namespace that does not open otherwise).
+ * BW_NO_NAMESPACE, BW_NOT_READY, BW_DENIED, BW_IO, BW_CORRUPT (also when manifests are gone while
+ * data is there), BW_CHAIN_BLOCKED.
  */
 bw_status bw_space_open(bw_runtime *runtime, const char *url, const bw_config *config,
                         int64_t timeout_ns, bw_space **space, bw_error *error);
@@ -55,14 +57,18 @@ bw_status bw_space_seal(bw_space *space, unsigned flags, int64_t timeout_ns, bw_
  * then returns BW_INTERRUPTED). */
 typedef int (*bw_line_fn)(void *context, const char *json);
 /**
- * Reports, safe on a live namespace; they never write, but for the apply of gc. The lines are
- * documented in docs/reports.md. "info"     one line: identity, mesh, limits, next/trim/swept step,
- * version, producers, totals "steps"    a line per retained step in [first, last) (properties
- * first, last) "tail"     a line per step from `first` on as it appears, until sealed or stopped;
- * an "idle" line each second "inspect"  one stored object by `key`, decoded "list"     a line per
- * stored object, with kind and size          (property prefix) "verify"   findings and a summary
- * line; BW_UNCLEAN when there is a fault (property deep) "gc"       manifests only: what may be
- * deleted; with `apply` deletes it. Summary: blocks retired, manifests and ghosts deleted
+ * Reports, safe on a live namespace; they never write, but for gc with `apply`. Every line is
+ * documented in docs/reports.md; properties that each takes are in parentheses.
+ *
+ * - "info": one line: identity, mesh, limits, steps, version, producers, totals
+ * - "steps": a line per retained step in [first, last) (first, last)
+ * - "tail": a line per step from `first` on as it appears, until sealed or stopped; an "idle" line
+ *   each second (first)
+ * - "inspect": one stored object, decoded (key)
+ * - "list": a line per stored object, with kind and size (prefix)
+ * - "verify": findings and a summary; BW_UNCLEAN when there is a fault (deep)
+ * - "gc": old manifests that may be deleted, or with apply are: blocks retired, manifests and
+ * ghosts deleted (apply)
  */
 bw_status bw_space_report(bw_space *space, const char *what, const bw_config *config,
                           bw_line_fn line, void *context, bw_error *error);

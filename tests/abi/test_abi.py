@@ -138,9 +138,27 @@ class Install(unittest.TestCase):
             run(["gcc", "-std=c99", "-Wall", "-Werror", "-o", program, source, *flags])
             library = next(root.rglob("libbatchweave.so.0"))
             run([program], env={**os.environ, "LD_LIBRARY_PATH": str(library.parent)})
+            self.examples(pathlib.Path(folder), flags, root, library.parent)
             installed = {path.name for path in root.rglob("*.h")}
             self.assertEqual(installed, {header.name for header in HEADERS})
             self.assertEqual(list(root.rglob("*.a")), [], "internal static libraries were installed")
+
+    def examples(self, folder, flags, root, libraries):
+        """The programs of examples/ build as the guide says, and do what it says."""
+        for name in ("produce", "consume"):
+            run(["gcc", "-Wall", "-Wextra", "-Werror", "-o", folder / name, SOURCE / "examples" / f"{name}.c", *flags])
+        environment = {**os.environ, "LD_LIBRARY_PATH": str(libraries)}
+        lines = [f"line {number}" for number in range(101)]
+        (folder / "lines.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
+        url = f"file://{folder}/space"
+        run([next(root.rglob("bin/batchweave")), "init", url, "--dp", "2", "--producers", "1"], env=environment)
+        run([folder / "produce", url, folder / "lines.txt"], env=environment)
+        items = []
+        for rank in ("0", "1"):
+            printed = run([folder / "consume", url, rank, "2"], env=environment)
+            items += [(int(step), rank, text) for step, text in
+                      (line.split(" ", 1) for line in printed.splitlines())]
+        self.assertEqual([text for _, _, text in sorted(items)], lines)
 
 
 if __name__ == "__main__":
