@@ -45,17 +45,17 @@ const char *bw_space_uuid(const bw_space *space)
 
 uint32_t bw_space_dp(const bw_space *space)
 {
-    return space != NULL ? space->genesis->dp : 0;
+    return space != NULL && space->genesis != NULL ? space->genesis->dp : 0;
 }
 
 uint32_t bw_space_cp(const bw_space *space)
 {
-    return space != NULL ? space->genesis->cp : 0;
+    return space != NULL && space->genesis != NULL ? space->genesis->cp : 0;
 }
 
 uint32_t bw_space_items_default(const bw_space *space)
 {
-    return space != NULL ? space->genesis->items_default : 0;
+    return space != NULL && space->genesis != NULL ? space->genesis->items_default : 0;
 }
 
 bw_status bw_space_seal(bw_space *space, unsigned flags, int64_t timeout_ns, bw_error *error)

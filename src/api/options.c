@@ -6,6 +6,9 @@
 #include "base/error.h"
 #include <string.h>
 
+/* The choices of `mode`, in their order in the table. */
+enum { MODE_READ, MODE_WRITE, MODE_RAW };
+
 static uint32_t number32(const bw_config *config, property_id id)
 {
     return (uint32_t)config_number(config, id);
@@ -28,7 +31,8 @@ void config_runtime(const bw_config *config, runtime_options *out)
 void config_space(const bw_config *config, space_options *out)
 {
     *out = (space_options){
-        .writable = config_number(config, PROPERTY_MODE) == 1,
+        .writable = config_number(config, PROPERTY_MODE) == MODE_WRITE,
+        .raw = config_number(config, PROPERTY_MODE) == MODE_RAW,
         .durable = flag(config, PROPERTY_DURABLE),
         .retry_limit_ns = (int64_t)config_number(config, PROPERTY_RETRY_LIMIT),
     };

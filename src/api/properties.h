@@ -45,8 +45,10 @@
       "how context-parallel positions split a sequence: contiguous, headtail, or empty")           \
     P(SCHEMA, "schema", "init", "text", "", 0, 0,                                                  \
       "free text that describes the items, at most 64 KiB")                                        \
-    P(MODE, "mode", "space", "read|write", "read", 0, 0,                                           \
-      "read never writes anything; write proves by a probe that the store keeps its promises")     \
+    P(MODE, "mode", "space", "read|write|raw", "read", 0, 0,                                       \
+      "read never writes anything; write proves by a probe that the store keeps its promises; "    \
+      "raw "                                                                                       \
+      "does not read the chain: for the reports inspect and list on a damaged namespace")          \
     P(DURABLE, "durable", "space,init", "switch", "true", 0, 0,                                    \
       "false: nothing is flushed to the device; for benchmarks and tests only")                    \
     P(RETRY_LIMIT, "retry_limit", "space,init", "time", "30s", 0, NS_A_DAY,                        \

@@ -108,6 +108,7 @@ bw_status consumer_open(bw_space *space, const consumer_options *options, const 
     position p;
     bool alone = false;
     bw_consumer *c = NULL;
+    BW_TRY(space_check_chain(space, error));
     BW_TRY(position_resolve(options, space->genesis, &p, &alone, error));
     BW_TRY(follower_start(space, error));
     if (executor_start(space->runtime->executor) != BW_OK)

@@ -61,6 +61,7 @@ bw_status fetch_item(bw_space *space, uint64_t step, position p, uint32_t item, 
     handout *h = NULL;
     reader r;
     slice *s = NULL;
+    BW_TRY(space_check_chain(space, error));
     if (p.d >= g->dp || p.c >= g->cp)
         return error_set(error, BW_INVALID, "position (%u, %u) lies outside the mesh %u × %u", p.d,
                          p.c, g->dp, g->cp);
@@ -214,6 +215,7 @@ bw_status fetch_meta(bw_space *space, uint64_t step, int64_t timeout_ns, char **
 {
     const int64_t deadline_ns = clock_deadline(clock_system(), timeout_ns);
     reader r;
+    BW_TRY(space_check_chain(space, error));
     BW_TRY(reader_open(space, deadline_ns, &r, error));
     step_entry entry;
     footer f;

@@ -34,7 +34,13 @@ static bw_status by_rank(const consumer_options *options, const genesis *g, uint
     if (m.cp != g->cp)
         return error_set(error, BW_MESH_MISMATCH, "the job has cp %u, the namespace %u", m.cp,
                          g->cp);
-    return mesh_position(&m, rank, world, out, error);
+    const bw_status status = mesh_position(&m, rank, world, out, error);
+    if (status == BW_MESH_MISMATCH && m.tp == 1 && m.pp == 1)
+        return error_set(error, status,
+                         "world size %u is not dp %u x cp %u; when tensor- or pipeline-parallel "
+                         "ranks share a position, set tp and pp",
+                         world, m.dp, m.cp);
+    return status;
 }
 
 bw_status position_resolve(const consumer_options *options, const genesis *g, position *out,

@@ -113,6 +113,9 @@ static bw_status inspect_small(report *r, key_kind kind, view object, bw_error *
 
 static bw_status inspect_object(report *r, key_kind kind, view object, bw_error *error)
 {
+    if (r->space->genesis == NULL && (kind == KEY_MANIFEST || kind == KEY_SEGMENT))
+        return error_set(error, BW_CORRUPT,
+                         "genesis is damaged, so it is not known how many slices a step has");
     switch (kind) {
     case KEY_GENESIS:
         return inspect_genesis(r, object, error);

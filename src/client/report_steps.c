@@ -80,13 +80,26 @@ static bw_status emit_idle(report *r, const manifest *m, uint64_t step, int64_t 
     return report_emit(r, error);
 }
 
+/* Behind the end of a sealed namespace nothing will ever come. */
+static bw_status check_reachable(const manifest *m, uint64_t step, bw_error *error)
+{
+    if (!m->sealed || step <= m->next)
+        return BW_OK;
+    (void)error_set(error, BW_BEYOND_END,
+                    "step %" PRIu64
+                    " lies beyond the end: the namespace is sealed at step %" PRIu64,
+                    step, m->next);
+    error_set_step(error, step);
+    return BW_BEYOND_END;
+}
+
 bw_status report_tail(report *r, bw_error *error)
 {
     reader from;
     BW_TRY(reader_open(r->space, r->deadline_ns, &from, error));
     uint64_t step = r->options->has_first ? r->options->first : chain_held(from.chain)->trim;
     int64_t news_ns = clock_now(clock_system()), idle_ns = news_ns;
-    bw_status status = BW_OK;
+    bw_status status = check_reachable(chain_held(from.chain), step, error);
     gate sleep;
     gate_init(&sleep);
     while (status == BW_OK) {

@@ -10,12 +10,14 @@
 typedef struct report_kind {
     const char *name;
     bw_status (*run)(report *r, bw_error *error);
+    bool raw; /* needs no chain */
 } report_kind;
 
 static const report_kind kinds[] = {
-    {"info", report_info},       {"steps", report_steps}, {"tail", report_tail},
-    {"inspect", report_inspect}, {"list", report_list},   {"verify", report_verify},
-    {"gc", report_gc},
+    {"info", report_info, false}, {"steps", report_steps, false},
+    {"tail", report_tail, false}, {"inspect", report_inspect, true},
+    {"list", report_list, true},  {"verify", report_verify, false},
+    {"gc", report_gc, false},
 };
 
 bw_status report_emit(report *r, bw_error *error)
@@ -41,6 +43,8 @@ bw_status report_run(bw_space *space, const char *what, const report_options *op
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
         if (strcmp(kinds[i].name, what) != 0)
             continue;
+        if (!kinds[i].raw)
+            BW_TRY(space_check_chain(space, error));
         buf_init(&r.out, LINE_BYTES_MAX);
         const bw_status status = kinds[i].run(&r, error);
         buf_free(&r.out);

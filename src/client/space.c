@@ -23,6 +23,15 @@ bw_status space_check_process(const bw_space *space, bw_error *error)
     return runtime_check_process(space->runtime, error);
 }
 
+bw_status space_check_chain(const bw_space *space, bw_error *error)
+{
+    if (!space->options.raw)
+        return BW_OK;
+    return error_set(
+        error, BW_INVALID,
+        "the namespace was opened with mode=raw, for the reports inspect and list only");
+}
+
 static bw_status wrap_retry(bw_runtime *runtime, store *s, int64_t limit_ns, store **out,
                             bw_error *error)
 {
@@ -170,6 +179,7 @@ static void space_destroy(bw_space *space)
     if (space->segments.cache != NULL)
         segments_destroy(&space->segments);
     lock_destroy(&space->lock);
+    mem_free(space->raw_object);
     mem_free(space->url);
     mem_free(space);
 }
@@ -202,16 +212,56 @@ static bw_status space_new(bw_runtime *runtime, store *s, const char *url,
     return BW_OK;
 }
 
+static bw_status found(void *context, const store_entry *entry, bw_error *error)
+{
+    (void)context;
+    (void)error_set(error, BW_CORRUPT,
+                    "the manifests are gone: there is a genesis and %s, but no chain; restore "
+                    "manifest/ (docs/operations.md)",
+                    entry->key);
+    error_set_key(error, entry->key);
+    return BW_CORRUPT;
+}
+
+/* A genesis without version 1 is an init that was interrupted, unless something was made behind it:
+ * then the chain was lost, and must not begin anew. What a listing shows is proof enough. */
+static bw_status check_unused(bw_space *space, bw_error *error)
+{
+    static const char *const prefixes[] = {"manifest/", "retired/", "segment/", "page/", "data/"};
+    store *s = drive_store(space->drive);
+    for (size_t i = 0; i < sizeof prefixes / sizeof prefixes[0]; i++)
+        BW_TRY(listing_each(s, prefixes[i], found, NULL, error));
+    return BW_OK;
+}
+
 static bw_status read_chain(bw_space *space, int64_t deadline_ns, bw_error *error)
 {
     bw_status status = chain_walk(space->chain, space->drive, CHAIN_OPEN, deadline_ns, NULL, error);
-    if (status == BW_NOT_READY && space->options.writable) {
+    if (status != BW_NOT_READY)
+        return status;
+    const bw_status unused = check_unused(space, error);
+    if (unused == BW_OK && space->options.writable) {
         /* Somebody died between genesis and version 1, or is just about to write it: both may be
          * done for them. */
         BW_TRY(run_create(space->runtime, space->drive, NULL, deadline_ns, error));
-        status = chain_walk(space->chain, space->drive, CHAIN_OPEN, deadline_ns, NULL, error);
+        return chain_walk(space->chain, space->drive, CHAIN_OPEN, deadline_ns, NULL, error);
     }
-    return status;
+    /* What was listed may have been made since. */
+    status = chain_walk(space->chain, space->drive, CHAIN_OPEN, deadline_ns, NULL, error);
+    return status == BW_NOT_READY && unused != BW_OK ? check_unused(space, error) : status;
+}
+
+/* A damaged genesis is to be looked at as well: then without the shape that it would tell. */
+static bw_status read_raw(bw_space *space, bw_error *error)
+{
+    object_key key;
+    size_t size = 0;
+    key_genesis(&key);
+    BW_TRY(listing_get(drive_store(space->drive), key.text, object_bytes_max(OBJECT_GENESIS),
+                       &space->raw_object, &size, error));
+    if (genesis_decode(view_of(space->raw_object, size), &space->raw_genesis, NULL) == BW_OK)
+        space->genesis = &space->raw_genesis;
+    return BW_OK;
 }
 
 bw_status space_open_on(bw_runtime *runtime, store *s, const char *url,
@@ -230,14 +280,17 @@ bw_status space_open_on(bw_runtime *runtime, store *s, const char *url,
     if (status == BW_OK && drive_new(own, &space->drive) != BW_OK)
         status = error_set(error, BW_NOMEM, "out of memory");
     if (status == BW_OK)
-        status = read_chain(space, deadline_ns, error);
+        status = options->raw ? read_raw(space, error) : read_chain(space, deadline_ns, error);
     if (status != BW_OK) {
         space_destroy(space);
         return status;
     }
-    space->genesis = chain_genesis(space->chain);
-    space->genesis_hash = *chain_genesis_hash(space->chain);
-    hex_encode(space->genesis->uuid, UUID_BYTES, space->uuid);
+    if (!options->raw) {
+        space->genesis = chain_genesis(space->chain);
+        space->genesis_hash = *chain_genesis_hash(space->chain);
+    }
+    if (space->genesis != NULL)
+        hex_encode(space->genesis->uuid, UUID_BYTES, space->uuid);
     atomic_fetch_add(&runtime->spaces, 1u);
     *out = space;
     return BW_OK;

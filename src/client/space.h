@@ -13,6 +13,7 @@
 
 typedef struct space_options {
     bool writable;
+    bool raw; /* the chain is not read: only for looking at objects */
     bool durable;
     int64_t retry_limit_ns; /* of one operation on the store */
 } space_options;
@@ -23,7 +24,10 @@ struct bw_space {
     bw_runtime *runtime;
     char *url;
     space_options options;
-    const genesis *genesis; /* the chain's, which lives as long as the space */
+    const genesis
+        *genesis; /* the chain's, which lives as long as the space; raw: the one below, or NULL */
+    genesis raw_genesis;
+    uint8_t *raw_object; /* what raw_genesis views into */
     hash128 genesis_hash;
     char uuid[HASH_HEX_BYTES];
     store_meter meter; /* every request of this space, each attempt counted */
@@ -56,6 +60,8 @@ bw_status space_store(bw_space *space, store **out, bw_error *error);
 bw_status space_worker_store(bw_space *space, uint32_t worker, store **out, bw_error *error);
 /** BW_FORKED with its message, or BW_OK. */
 bw_status space_check_process(const bw_space *space, bw_error *error);
+/** BW_INVALID for a raw space, which has no chain. */
+bw_status space_check_chain(const bw_space *space, bw_error *error);
 
 /** A walk of `c` on `d` until `deadline_ns`: the walk's result. */
 bw_status chain_walk(chain *c, drive *d, chain_goal goal, int64_t deadline_ns,

@@ -147,6 +147,100 @@ static void test_item_by_place(void **state)
     scene_close(&w);
 }
 
+/* ---- what does not open ---- */
+
+static bw_status open_mode(scene *w, const char *mode, bw_space **space)
+{
+    bw_config *config = settings("mode", mode, "durable", "false", NULL);
+    const bw_status status =
+        bw_space_open(w->runtime, w->url, config, 10 * SECOND, space, w->error);
+    bw_config_free(config);
+    return status;
+}
+
+static bw_status inspect(scene *w, bw_space *space, const char *key, lines *l)
+{
+    bw_config *config = settings("key", key, NULL);
+    memset(l, 0, sizeof *l);
+    const bw_status status = bw_space_report(space, "inspect", config, keep, l, w->error);
+    bw_config_free(config);
+    return status;
+}
+
+static void test_raw_looks_at_what_does_not_open(void **state)
+{
+    (void)state;
+    scene w;
+    char path[300], key[64];
+    static lines l;
+    bw_space *space = NULL, *raw = NULL;
+    bw_consumer *c = NULL;
+    bw_producer *p = NULL;
+    bw_item *item = NULL;
+    char *meta = NULL;
+    scene_open(&w, "2", "1", NULL);
+    fill(&w);
+    snprintf(key, sizeof key, "manifest/%020zu.manifest", count_files(&w, "manifest/"));
+    snprintf(path, sizeof path, "%s/ns/%s", w.directory, key);
+    flip(path, 100);
+    expect_status(&w, open_mode(&w, "read", &space), BW_CHAIN_BLOCKED);
+    assert_string_equal(bw_error_key(w.error), key);
+    expect_ok(&w, open_mode(&w, "raw", &raw));
+    assert_int_equal(bw_space_dp(raw), 2);
+    memset(&l, 0, sizeof l);
+    expect_ok(&w, bw_space_report(raw, "list", NULL, keep, &l, w.error));
+    assert_true(l.count > 60);
+    expect_status(&w, inspect(&w, raw, key, &l), BW_CORRUPT);
+    assert_string_equal(bw_error_key(w.error), key);
+    expect_ok(&w, inspect(&w, raw, "manifest/00000000000000000003.manifest", &l));
+    assert_int_equal(json_number(l.last, "version"), 3);
+    expect_status(&w, bw_space_report(raw, "info", NULL, keep, &l, w.error), BW_INVALID);
+    expect_status(&w, bw_consumer_open(raw, NULL, NULL, NULL, SECOND, &c, w.error), BW_INVALID);
+    expect_status(&w, bw_producer_open(raw, "q", NULL, SECOND, &p, w.error), BW_READ_ONLY);
+    expect_status(&w, bw_space_seal(raw, 0, SECOND, w.error), BW_READ_ONLY);
+    expect_status(&w, bw_space_item(raw, 0, 0, 0, 0, SECOND, &item, w.error), BW_INVALID);
+    expect_status(&w, bw_space_step_meta(raw, 0, SECOND, &meta, w.error), BW_INVALID);
+    bw_space_close(raw);
+
+    snprintf(path, sizeof path, "%s/ns/genesis", w.directory);
+    flip(path, 30);
+    expect_status(&w, open_mode(&w, "read", &space), BW_CORRUPT);
+    expect_ok(&w, open_mode(&w, "raw", &raw));
+    assert_int_equal(bw_space_dp(raw), 0);
+    expect_status(&w, inspect(&w, raw, "genesis", &l), BW_CORRUPT);
+    expect_status(&w, inspect(&w, raw, "manifest/00000000000000000003.manifest", &l), BW_CORRUPT);
+    bw_space_close(raw);
+    scene_close(&w);
+}
+
+/* Whoever loses all manifests must not begin a new history by accident; an interrupted init is
+ * finished. */
+static void test_lost_manifests(void **state)
+{
+    (void)state;
+    scene w;
+    char from[300], to[300];
+    bw_space *space = NULL;
+    scene_open(&w, "2", "1", NULL);
+    snprintf(from, sizeof from, "%s/ns/manifest", w.directory);
+    snprintf(to, sizeof to, "%s/manifest", w.directory);
+    assert_int_equal(rename(from, to), 0);
+    expect_status(&w, open_mode(&w, "read", &space), BW_NOT_READY);
+    expect_ok(&w, open_mode(&w, "write", &space));
+    bw_space_close(space);
+    fill(&w);
+    snprintf(to, sizeof to, "%s/manifests", w.directory);
+    assert_int_equal(rename(from, to), 0);
+    expect_status(&w, open_mode(&w, "read", &space), BW_CORRUPT);
+    expect_status(&w, open_mode(&w, "write", &space), BW_CORRUPT);
+    assert_non_null(strstr(bw_error_message(w.error), "restore manifest/"));
+    assert_int_equal(count_files(&w, "manifest/"), 0);
+    assert_int_equal(rename(to, from), 0);
+    expect_ok(&w, open_mode(&w, "write", &space));
+    bw_space_close(space);
+    scene_close(&w);
+}
+
 /* ---- verify ---- */
 
 static char paths[256][512];
@@ -256,6 +350,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_damaged_slice),
         cmocka_unit_test(test_item_by_place),
+        cmocka_unit_test(test_raw_looks_at_what_does_not_open),
+        cmocka_unit_test(test_lost_manifests),
         cmocka_unit_test(test_verify_notices_flips),
         cmocka_unit_test(test_verify_notices_losses),
     };

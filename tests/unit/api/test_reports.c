@@ -189,6 +189,11 @@ static void test_tail_until_sealed(void **state)
     expect_ok(&w, bw_producer_close(p, 0, w.error));
     assert_true(got.idle >= 1);
     assert_int_equal(got.count - got.idle, 13);
+    run(&w, "tail", settings("first", "13", NULL));
+    assert_int_equal(got.count, 0);
+    bw_config *beyond = settings("first", "14", NULL);
+    expect_status(&w, bw_space_report(w.space, "tail", beyond, keep, &got, w.error), BW_BEYOND_END);
+    bw_config_free(beyond);
     drop(&got);
     scene_close(&w);
 }
