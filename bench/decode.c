@@ -12,6 +12,8 @@
 #define DECODE_SLICES 8u
 /* What a fold of the default tail cap (8 KiB) makes: a tail just above its half. */
 #define FOLD_RECORDS 100u
+/* About a millisecond: shorter than a time slice, so that most turns are not cut. */
+#define TURN_RECORDS 200000u
 
 typedef struct decode_side {
     buf object;
@@ -82,12 +84,11 @@ static bw_status run_decode(void *context, double *ns, bw_error *error)
 static bw_status add_decode(bench *b, const char *name, uint32_t records, bool judged,
                             bw_error *error)
 {
-    decode_side side = {.records = records,
-                        .repeats = bench_budget(b, 20u * 1000u * 1000u / records, 2)};
+    decode_side side = {.records = records, .repeats = bench_budget(b, TURN_RECORDS / records, 2)};
     bench_spread spread = {0};
     bw_status status = make_segment(&side, error);
     if (status == BW_OK)
-        status = bench_alone(b->rounds, (bench_side){run_decode, &side}, &spread, error);
+        status = bench_alone(bench_rounds(b, 10), (bench_side){run_decode, &side}, &spread, error);
     buf_free(&side.object);
     BW_TRY(status);
     bench_row *row = bench_add(b, name, "ns", spread);

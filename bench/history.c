@@ -16,6 +16,8 @@
 
 /* One fold cycle, so that every round meets every length of the tail. */
 #define CYCLE_COMMITS RIG_FOLD_BATCHES
+/* So many folds make an index: every number of references to segments is met, on both sides. */
+#define MEASURED_CYCLES INDEX_CHILDREN
 #define SHORT_STEPS 1000u
 #define LONG_STEPS 1000000u
 #define BUSY_PRODUCERS 32u
@@ -24,11 +26,9 @@
 static const uint8_t zeros[64u << 10];
 
 typedef struct history_side {
-    const bench *bench;
     const char *name;
     uint64_t steps;
-    uint32_t batch; /* of a commit of the preload */
-    uint32_t renewed;
+    uint32_t batch;   /* of a commit of the preload */
     uint64_t commits; /* of a cycle */
     double *samples;
     size_t *sizes; /* of the manifests of this cycle */
@@ -43,23 +43,14 @@ typedef struct history_pair {
     double ratio[BENCH_ROUNDS_MAX + 1];
 } history_pair;
 
-static bw_status renew(history_side *s, bw_error *error)
-{
-    /* The old one is not removed before the end: its pages, still warm, would serve one side only.
-     */
-    char name[32];
-    snprintf(name, sizeof name, "%s-%u", s->name, s->renewed++);
-    rig_close(&s->rig);
-    BW_TRY(rig_open(&s->rig, s->bench->memory, name, false, 1, error));
-    return rig_preload(&s->rig, s->steps, s->batch, error);
-}
-
 static bw_status one_commit(history_side *s, uint64_t i, bw_error *error)
 {
     const int64_t start = bench_now();
     BW_TRY(rig_publish(&s->rig, 0, 1, error));
     s->samples[i] = (double)(bench_now() - start) / 1e3;
     s->sizes[i] = chain_held(s->rig.chain)->object_bytes;
+    if (s->sizes[i] > sizeof zeros)
+        return error_set(error, BW_BUG, "a manifest of %zu bytes", s->sizes[i]);
     s->measured++;
     s->measured_bytes += s->sizes[i];
     return BW_OK;
@@ -91,7 +82,6 @@ static bw_status run_cycle(bw_status (*one)(history_side *, uint64_t, bw_error *
 
 static bw_status history_open(history_side *s, const bench *b, bw_error *error)
 {
-    s->bench = b;
     s->commits = bench_budget(b, CYCLE_COMMITS, 4);
     s->samples = mem_array(s->commits, sizeof *s->samples);
     s->sizes = mem_array(s->commits, sizeof *s->sizes);
@@ -99,7 +89,9 @@ static bw_status history_open(history_side *s, const bench *b, bw_error *error)
         return error_set(error, BW_NOMEM, "no memory for samples");
     char name[32];
     snprintf(name, sizeof name, "%s-floor", s->name);
-    return floor_open(b->memory, name, false, &s->floor, error);
+    BW_TRY(floor_open(b->memory, name, false, &s->floor, error));
+    BW_TRY(rig_open(&s->rig, b->memory, s->name, false, 1, error));
+    return rig_preload(&s->rig, s->steps, s->batch, error);
 }
 
 static void history_close(history_side *s)
@@ -137,13 +129,11 @@ static double bytes_of_commit(const history_side *s)
 static bw_status measure(bench *b, history_side *brief, history_side *lasting, double limit,
                          bw_error *error)
 {
-    const uint32_t rounds = bench_rounds(b, 8);
+    const uint32_t rounds = b->quick ? 1 : MEASURED_CYCLES;
     history_pair commits, floors;
     BW_TRY(history_open(brief, b, error));
     BW_TRY(history_open(lasting, b, error));
-    BW_TRY(renew(lasting, error));
     for (uint32_t round = 0; round <= rounds; round++) {
-        BW_TRY(renew(brief, error));
         BW_TRY(run_cycle(one_commit, brief, lasting, &commits, round, error));
         BW_TRY(run_cycle(one_floor, brief, lasting, &floors, round, error));
     }
