@@ -20,13 +20,25 @@ bw_status cli_fail(cli *c, bw_status status, const char *format, ...)
     if (vsnprintf(c->message, sizeof c->message, format, args) < 0)
         c->message[0] = '\0';
     va_end(args);
+    c->key[0] = '\0';
+    c->step = -1;
+    c->attempts = 0;
     return status;
+}
+
+void cli_add_facts(cli *c, const bw_error *error)
+{
+    snprintf(c->key, sizeof c->key, "%s", bw_error_key(error));
+    c->step = bw_error_step(error);
+    c->attempts = bw_error_attempts(error);
 }
 
 void cli_keep_failure(cli *c, bw_status status)
 {
-    if (c->failed != status && bw_error_code(c->error) == status)
-        cli_fail(c, status, "%s", bw_error_message(c->error));
+    if (c->failed == status || bw_error_code(c->error) != status)
+        return;
+    cli_fail(c, status, "%s", bw_error_message(c->error));
+    cli_add_facts(c, c->error);
 }
 
 void cli_notice(const char *format, ...)
@@ -50,6 +62,13 @@ static const char *failure_message(const cli *c, bw_status status)
     return bw_status_text(status);
 }
 
+static const char *failure_key(const cli *c, bw_status status)
+{
+    if (c->failed == status)
+        return c->key;
+    return bw_error_code(c->error) == status ? bw_error_key(c->error) : "";
+}
+
 static const char *class_name(bw_status status)
 {
     static const char *const names[] = {"OK", "USAGE", "WAIT", "STATE", "STORE", "DATA", "FATAL"};
@@ -60,13 +79,15 @@ static const char *class_name(bw_status status)
 static void report_json(const cli *c, bw_status status)
 {
     const bool library = c->failed != status && bw_error_code(c->error) == status;
+    const int64_t step = library ? bw_error_step(c->error) : c->failed == status ? c->step : -1;
+    const uint32_t attempts = library               ? bw_error_attempts(c->error)
+                              : c->failed == status ? c->attempts
+                                                    : 0;
     json_t *error = json_pack(
         "{s:{s:s, s:s, s:i, s:s%, s:s%, s:I, s:I}}", "error", "code", bw_status_name(status),
         "class", class_name(status), "exit", exit_of(status), "message", failure_message(c, status),
-        strlen(failure_message(c, status)), "key", library ? bw_error_key(c->error) : "",
-        library ? strlen(bw_error_key(c->error)) : (size_t)0, "step",
-        (json_int_t)(library ? bw_error_step(c->error) : -1), "attempts",
-        (json_int_t)(library ? bw_error_attempts(c->error) : 0));
+        strlen(failure_message(c, status)), "key", failure_key(c, status),
+        strlen(failure_key(c, status)), "step", (json_int_t)step, "attempts", (json_int_t)attempts);
     if (error != NULL) {
         json_dumpf(error, stderr, JSON_COMPACT);
         fputc('\n', stderr);
@@ -83,8 +104,13 @@ void cli_report(const cli *c, bw_status status)
         report_json(c, status);
         return;
     }
-    cli_notice("%s (batchweave errors %s explains) [%s]", failure_message(c, status),
-               bw_status_name(status), bw_status_name(status));
+    /* Where bytes are wrong or cannot be had, the next thing to look at is the object. */
+    const char *message = failure_message(c, status), *key = failure_key(c, status);
+    const bw_class kind = bw_status_class(status);
+    const bool shown = (kind == BW_CLASS_DATA || kind == BW_CLASS_STORE) && *key != '\0' &&
+                       strstr(message, key) == NULL;
+    cli_notice("%s%s%s (batchweave errors %s explains) [%s]", message, shown ? "; object " : "",
+               shown ? key : "", bw_status_name(status), bw_status_name(status));
 }
 
 static int output_errno; /* of the first failure of standard output, or 0 */

@@ -25,8 +25,11 @@ struct cli {
     bool json;
     bool progress;
     int64_t timeout_ns; /* BW_FOREVER: none */
-    bw_status failed;   /* of cli_fail; then `message` holds */
+    bw_status failed;   /* of cli_fail; then what follows holds */
     char message[CLI_MESSAGE_MAX];
+    char key[CLI_MESSAGE_MAX];
+    int64_t step;
+    uint32_t attempts;
     bw_runtime *runtime;
     bw_space *space;
 };
@@ -44,6 +47,8 @@ bw_status args_operand(cli *c, size_t index, const char *what, uint64_t max, uin
 /** A failure that the command line finds itself; returns `status`. */
 bw_status cli_fail(cli *c, bw_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+/** Adds to the newest cli_fail the object, step and attempts of an error that it tells of. */
+void cli_add_facts(cli *c, const bw_error *error);
 /** Keeps the facts of the library's newest failure `status`, since more calls follow before it is
  * told. */
 void cli_keep_failure(cli *c, bw_status status);

@@ -201,10 +201,7 @@ static bw_status mesh_failed(run_state *s, uint32_t world)
     const uint32_t positions = bw_space_dp(c->space) * bw_space_cp(c->space);
     if (world <= positions || world % positions != 0)
         return BW_MESH_MISMATCH;
-    return cli_fail(c, BW_MESH_MISMATCH,
-                    "%s; ranks that share a position are told by --set tp=N (tensor-parallel) and "
-                    "--set pp=N (pipeline-parallel)",
-                    bw_error_message(c->error));
+    return cli_fail(c, BW_MESH_MISMATCH, "%s (--set tp=N, --set pp=N)", bw_error_message(c->error));
 }
 
 static bw_status open_rank(run_state *s, uint32_t i, const bw_cursor *cursor)
@@ -280,10 +277,12 @@ static void print_summary(const run_state *s, const char *ended)
 static bw_status conclude(run_state *s, bw_status status)
 {
     cli *c = s->c;
-    if (status != BW_END && status != c->failed && s->crew.failed != NULL &&
-        bw_error_code(s->crew.failed->error) == status)
-        cli_fail(c, status, "rank %" PRIu32 ": %s", s->crew.failed->index,
-                 bw_error_message(s->crew.failed->error));
+    const rank *failed = s->crew.failed;
+    if (status != BW_END && status != c->failed && failed != NULL &&
+        bw_error_code(failed->error) == status) {
+        cli_fail(c, status, "rank %" PRIu32 ": %s", failed->index, bw_error_message(failed->error));
+        cli_add_facts(c, failed->error);
+    }
     const bw_status saved = save_cursor(s, c->error);
     if (status == BW_INTERRUPTED)
         cli_fail(c, status, "interrupted before step %" PRIu64, s->next_step);

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "human.h"
 #include "outbox.h"
+#include "report.h"
 #include "signals.h"
 
 #include <inttypes.h>
@@ -70,7 +71,8 @@ static bw_status publish(outbox *o, source *s)
     }
     /* A failure of the input: everything before it goes out. Any other failure is the producer's.
      */
-    if (status != BW_INPUT_BAD && status != BW_INPUT_CHANGED && status != BW_CHILD_FAILED)
+    const bool late = o->input_late && status == BW_TIMEOUT;
+    if (!late && status != BW_INPUT_BAD && status != BW_INPUT_CHANGED && status != BW_CHILD_FAILED)
         return status;
     cli_keep_failure(o->c, status);
     const bw_status flushed = outbox_flush(o);
@@ -111,9 +113,13 @@ static bw_status begin(cli *c, outbox *o, source *s, bw_producer *producer)
     if (status != BW_OK)
         return status;
     outbox_begin(o, c, producer, offset);
+    o->from = s;
+    status = source_resume(s, offset, state, state_bytes, args_given(c, "new-input"));
+    if (status != BW_OK)
+        return status;
     if (offset > 0)
         cli_notice("%s: goes on at offset %" PRIu64, o->id, offset);
-    return source_begin(s, offset, state, state_bytes, args_given(c, "new-input"), outbox_tick, o);
+    return outbox_input_status(o, source_begin(s, offset, outbox_tick, o));
 }
 
 /** What the chain says of this id, or NULL when the manifest does not list it. Borrowed. */
@@ -278,7 +284,7 @@ static const char details[] =
     "             the input as given before it), `at` (its first byte, u64 little-endian)\n"
     "             and `tokens`. An empty document has no token, so no sample. The last\n"
     "             sequence may be shorter. Links are followed; what is neither file nor\n"
-    "             directory, and an input without any file, is refused.\n"
+    "             directory, and an input without any file, is refused. Needs cp = 1.\n"
     "frames:FILE  items, each a 4-byte little-endian length and that many bytes; several\n"
     "             files are one stream, which may be empty. Shard i takes frame j when j\n"
     "             mod n = i. Read from the beginning; what is in already is skipped.\n"

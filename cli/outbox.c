@@ -126,8 +126,22 @@ bw_status outbox_drain(outbox *o)
 int outbox_tick(void *context)
 {
     outbox *o = context;
+    const int64_t limit = o->c->timeout_ns;
+    const uint64_t bytes = source_bytes(o->from);
+    if (bytes != o->input_bytes)
+        patience_reset(&o->input);
+    o->input_bytes = bytes;
     patience_tell(&o->input, "the input");
-    return outbox_drain(o) != BW_OK || signals_seen() != 0;
+    o->input_late = limit >= 0 && patience_waited(&o->input) >= limit;
+    return outbox_drain(o) != BW_OK || signals_seen() != 0 || o->input_late;
+}
+
+bw_status outbox_input_status(const outbox *o, bw_status status)
+{
+    if (status != BW_INTERRUPTED || !o->input_late || signals_seen() != 0)
+        return status;
+    return cli_fail(o->c, BW_TIMEOUT, "%s: the input gave nothing for %.1f s", o->id,
+                    (double)o->c->timeout_ns / SECOND_NS);
 }
 
 typedef bw_status (*attempt_fn)(outbox *o, load *l, int64_t timeout_ns);
@@ -222,7 +236,8 @@ bw_status outbox_fill(outbox *o, source *s)
     bw_status ended = BW_OK;
     while (l->count < slots) {
         patience_reset(&o->input);
-        ended = signals_seen() != 0 ? BW_INTERRUPTED : source_next(s, &l->items[l->count]);
+        ended = signals_seen() != 0 ? BW_INTERRUPTED
+                                    : outbox_input_status(o, source_next(s, &l->items[l->count]));
         if (ended != BW_OK)
             break;
         l->bytes += l->items[l->count].size;
@@ -234,7 +249,7 @@ bw_status outbox_fill(outbox *o, source *s)
     if (ended != BW_OK && signals_seen() != 0)
         ended = BW_INTERRUPTED;
     /* What is not whole is read again by the next start. */
-    if (l->count == 0 || ended == BW_INTERRUPTED) {
+    if (l->count == 0 || ended == BW_INTERRUPTED || ended == BW_TIMEOUT) {
         load_free(o, l);
         return ended;
     }

@@ -23,7 +23,10 @@ typedef struct outbox {
     int64_t began_ns, shown_ns;
     uint64_t shown_bytes;
     patience store, input;
-    char reason[256]; /* the newest event that says what holds the producer up */
+    const source *from;   /* what is waited for in outbox_tick */
+    uint64_t input_bytes; /* of it, when the tick looked last */
+    bool input_late;      /* it gave nothing for --timeout */
+    char reason[256];     /* the newest event that says what holds the producer up */
 } outbox;
 
 void outbox_begin(outbox *o, cli *c, bw_producer *producer, uint64_t offset);
@@ -37,9 +40,12 @@ bw_status outbox_flush(outbox *o);
 bw_status outbox_finish(outbox *o);
 /** Takes the events that are there. */
 bw_status outbox_drain(outbox *o);
-/** A source_tick: takes events, tells what is waited for; non-zero when a signal came. `context` is
- * the outbox. */
+/** A source_tick: takes events, tells what is waited for; non-zero when a signal came, or when
+ * nothing came for --timeout. `context` is the outbox. */
 int outbox_tick(void *context);
+/** A wait for the input that outbox_tick ended is BW_TIMEOUT when the input was late; any other
+ * status is returned as it is. */
+bw_status outbox_input_status(const outbox *o, bw_status status);
 /** After the producer is closed: releases all memory. */
 void outbox_end(outbox *o);
 

@@ -129,9 +129,8 @@ bool source_differs(const source *s, const char *state_digits)
     return resume_decode_hex(state_digits, &before, NULL) != BW_OK || !is_same(s, &before);
 }
 
-/** Where this input stands: its beginning for a new one, else what the state says. */
-static bw_status take_state(source *s, uint64_t offset, const void *bytes, size_t size,
-                            bool new_input)
+/* Where this input stands: its beginning for a new one, else what the state says. */
+bw_status source_resume(source *s, uint64_t offset, const void *bytes, size_t size, bool new_input)
 {
     resume before = {0};
     const bw_status status =
@@ -186,15 +185,16 @@ static bw_status begin_frames(source *s, uint64_t offset)
     return framestream_skip(s->frames, offset - s->at.base, s->c->error);
 }
 
-bw_status source_begin(source *s, uint64_t offset, const void *state, size_t state_bytes,
-                       bool new_input, source_tick tick, void *context)
+bw_status source_begin(source *s, uint64_t offset, source_tick tick, void *context)
 {
     s->tick = tick;
     s->context = context;
-    const bw_status status = take_state(s, offset, state, state_bytes, new_input);
-    if (status != BW_OK)
-        return status;
     return source_is_text(s) ? begin_text(s) : begin_frames(s, offset);
+}
+
+uint64_t source_bytes(const source *s)
+{
+    return s->frames != NULL ? framestream_bytes(s->frames) : 0;
 }
 
 static void put_u64(uint8_t out[8], uint64_t value)

@@ -37,11 +37,15 @@ bool source_is_text(const source *s);
 /** Whether a resume state, in hex digits, is of another input than this one. */
 bool source_differs(const source *s, const char *state_digits);
 /**
- * Goes to where the producer stands: `offset` and the resume state of the chain. BW_INPUT_CHANGED
- * when that was another input, unless `new_input`. For --exec the child starts here.
+ * Takes over where the producer stands: `offset` and the resume state of the chain.
+ * BW_INPUT_CHANGED when that was another input, unless `new_input`.
  */
-bw_status source_begin(source *s, uint64_t offset, const void *state, size_t state_bytes,
-                       bool new_input, source_tick tick, void *context);
+bw_status source_resume(source *s, uint64_t offset, const void *state, size_t state_bytes,
+                        bool new_input);
+/** Then goes there. For --exec the child starts here. */
+bw_status source_begin(source *s, uint64_t offset, source_tick tick, void *context);
+/** Bytes of frames that were read so far: whether the input moves. Text never waits. */
+uint64_t source_bytes(const source *s);
 /** The next item. BW_END at the end of all input; else the failure of the input: everything before
  * it was given. */
 bw_status source_next(source *s, source_item *item);

@@ -25,7 +25,8 @@ struct framestream {
     size_t path; /* index of the one that is read, or to open next */
     bool is_open, owns_fd;
     bytestream bytes;
-    uint64_t index; /* of the next frame, over all shards and files */
+    uint64_t bytes_before; /* of the sources that were closed */
+    uint64_t index;        /* of the next frame, over all shards and files */
 };
 
 bw_status framestream_open(const framestream_options *options, framestream **stream,
@@ -48,6 +49,7 @@ static void close_source(framestream *s)
     if (!s->is_open)
         return;
     bytestream_close(&s->bytes);
+    s->bytes_before += s->bytes.offset;
     if (s->owns_fd)
         close(s->bytes.fd);
     s->is_open = false;
@@ -222,6 +224,11 @@ bw_status framestream_next(framestream *s, void **frame, size_t *size, bw_error 
         *frame = buf_take(&bytes, size);
     buf_free(&bytes);
     return status;
+}
+
+uint64_t framestream_bytes(const framestream *s)
+{
+    return s->bytes_before + (s->is_open ? s->bytes.offset : 0);
 }
 
 void framestream_free(void *frame)

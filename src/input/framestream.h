@@ -34,6 +34,8 @@ bw_status framestream_open(const framestream_options *options, framestream **str
 bw_status framestream_skip(framestream *stream, uint64_t frames, bw_error *error);
 /** The next frame of this shard, the caller's: release with framestream_free. BW_END at the end. */
 bw_status framestream_next(framestream *stream, void **frame, size_t *size, bw_error *error);
+/** Bytes read and passed over so far: whether the input moves. */
+uint64_t framestream_bytes(const framestream *stream);
 void framestream_free(void *frame);
 void framestream_close(framestream *stream);
 

@@ -140,8 +140,11 @@ class Codes(harness.CliTest):
     def code_corrupt(self):
         self.published(1)
         self.damage(self.part(), 70 + 64)
-        self.check("CORRUPT", ["get", self.url, 0])
-        self.check("CORRUPT", ["consume", self.url, "--world", 1, "--steps", 1])
+        key = str(self.part().relative_to(self.space))
+        for words in (["get", self.url, 0], ["consume", self.url, "--world", 1, "--steps", 1]):
+            self.assertIn(f"; object {key} (", self.check("CORRUPT", words).err)
+            error = json.loads(self.run_cli(*words, "-o", "json", expect=5).err)["error"]
+            self.assertEqual((error["key"], error["step"]), (key, 0))
 
     def code_format(self):
         self.init(1)
@@ -155,7 +158,8 @@ class Codes(harness.CliTest):
         newest = self.manifests()[-1]
         (newest.parent / f"{int(newest.name[:20]) + 1:020}.manifest").write_bytes(b"foreign")
         self.check("CHAIN_BLOCKED", ["produce", self.url, "--id", "q", f"frames:{self.folder / 'p.frames'}"])
-        self.check("CHAIN_BLOCKED", ["consume", self.url, "--world", 1])
+        result = self.check("CHAIN_BLOCKED", ["consume", self.url, "--world", 1])
+        self.assertIn(f"manifest/{int(newest.name[:20]) + 1:020}.manifest", result.err)
 
     def code_wrong_namespace(self):
         ours = self.folded()

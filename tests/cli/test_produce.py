@@ -224,7 +224,8 @@ class Frames(harness.CliTest):
         self.run_cli("produce", self.url, "--id", "p", "frames:f", expect=5)
         for words in (["frames:g"], ["frames:f", "--shard", "0/2"], ["frames:f", "frames:g"], ["frames:-"],
                       ["text:f"], ["--exec", "cat f"]):
-            self.refused("INPUT_CHANGED", "produce", self.url, "--id", "p", *words)
+            result = self.refused("INPUT_CHANGED", "produce", self.url, "--id", "p", *words)
+            self.assertNotIn("goes on", result.err)
         result = self.run_cli("produce", self.url, "--id", "p", "frames:f", expect=5)
         self.assert_code(result, "INPUT_BAD")
 
@@ -329,6 +330,33 @@ class Frames(harness.CliTest):
         process.send_signal(signal.SIGTERM)
         result = self.finish(process, 143)
         self.assertIn("waiting for 2 s: the input", result.err)
+
+    def test_a_silent_input_is_given_up(self):
+        """--timeout counts what stands still, of the input as of the store; all that came is published."""
+        self.init(1)
+        words = ["produce", self.url, "--id", "p", "--timeout", "700ms", "frames:-"]
+        process = self.start(*words, stdin=subprocess.PIPE)
+        for k in range(8):  # slow, but it moves
+            process.stdin.write(frame(b"a")[:3] if k % 2 == 0 else frame(b"a")[3:])
+            process.stdin.flush()
+            time.sleep(0.25)
+        self.assert_code(self.finish_open(process), "TIMEOUT")
+        self.assertEqual(self.json_line("info", self.url)["next_step"], 4)
+        self.run_cli(*words, input=frame(b"a") * 5)
+        self.run_cli("seal", self.url)
+        self.assertEqual(self.delivered(1), [b"a"] * 5)
+
+    def finish_open(self, process):
+        """Ends by itself, its input still open."""
+        self.assertEqual(process.wait(20), 2)
+        result = harness.Result(process.returncode, process.stdout.read(), process.stderr.read().decode())
+        self.assertIn("the input gave nothing for 0.7 s", result.err)
+        return result
+
+    def test_a_silent_child_is_given_up(self):
+        self.init(1)
+        result = self.refused("TIMEOUT", "produce", self.url, "--id", "p", "--timeout", 1, "--exec", "sleep 1000")
+        self.assertIn("the input gave nothing", result.err)
 
     def test_fenced(self):
         self.init(1)
