@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "protocol/ask.h"
 #include "protocol/intent.h"
+#include "protocol/read.h"
 #include <assert.h>
 #include <string.h>
 
@@ -132,7 +133,11 @@ static void genesis_read(create *c, machine_reply *reply)
         return;
     }
     genesis read;
-    const bw_status status = genesis_decode(view_of(reply->bytes, reply->size), &read, &c->error);
+    bw_status status = BW_CORRUPT;
+    if (reply->outcome == STORE_OK)
+        status = genesis_decode(view_of(reply->bytes, reply->size), &read, &c->error);
+    else
+        (void)error_set(&c->error, status, "larger than a genesis can be");
     if (status != BW_OK && !c->refetched) {
         /* Damaged on its way, it may be anybody's, our own as well. */
         c->refetched = true;
@@ -225,6 +230,11 @@ static void create_reply(void *self, int64_t now_ns, machine_reply *reply)
         again(c, a, now_ns, reply);
         break;
     default:
+        if (a->role == READ_GENESIS && reply_oversized(reply)) {
+            ask_done(&c->asks, a);
+            genesis_read(c, reply);
+            break;
+        }
         /* Definite, unless an earlier attempt is still open. */
         fail(c, c->unknown ? BW_UNKNOWN : machine_status(reply), role_key(a->role),
              reply->message != NULL ? reply->message : "the store refused");

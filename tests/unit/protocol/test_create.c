@@ -70,6 +70,12 @@ static void a_damaged_genesis_is_no_other_namespace(void **state)
     assert_int_equal(make(&w, &w.genesis, NS_PER_S), BW_OK);
     world_fault(&w, FAULT_FLIP, STORE_GET, "genesis", 0, 2, STORE_PENDING);
     assert_int_equal(make(&w, &w.genesis, NS_PER_S), BW_CORRUPT);
+    world_fault(&w, FAULT_SAY, STORE_GET, "genesis", 0, 1, STORE_FATAL);
+    w.faults[0].code = BW_TOO_LARGE;
+    assert_int_equal(make(&w, &w.genesis, NS_PER_S), BW_OK);
+    world_fault(&w, FAULT_SAY, STORE_GET, "genesis", 0, 2, STORE_FATAL);
+    w.faults[0].code = BW_TOO_LARGE;
+    assert_int_equal(make(&w, &w.genesis, NS_PER_S), BW_CORRUPT);
     world_close(&w);
 }
 
