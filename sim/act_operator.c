@@ -123,7 +123,8 @@ typedef struct sealer {
     chain *chain;
     commit *commit;
     intent intent;
-    bool sealing;
+    bool sealing, may_be_sealed; /* everybody had finished when it began */
+    uint64_t opens;              /* when it began */
     size_t attempts_from;
 } sealer;
 
@@ -168,6 +169,8 @@ static void seal(process *p, sealer *o)
     const bool force = last || (s->plan.seals_early && rng_below(&p->random, 3) == 0);
     o->intent = (intent){.kind = INTENT_SEAL, .seal = {.force = force}};
     o->sealing = true;
+    o->may_be_sealed = s->plan.expected == 0 && all_finished(s);
+    o->opens = model_of(s)->opens;
     o->attempts_from = s->history->attempt_count;
     commit_start(o->commit, &o->intent, view_text("operator"), s->now_ns, s->now_ns + PATIENCE_NS);
     process_run(p, &commit_machine, o->commit, o->chain);
@@ -187,8 +190,7 @@ static void sealed(process *p, sealer *o)
     const bool early = r->status == BW_NO_NAMESPACE || r->status == BW_NOT_READY;
     if (r->end == COMMIT_DONE)
         check_sealed(p);
-    else if (r->status == BW_SEAL_REFUSED && s->plan.expected == 0 && all_finished(s) &&
-             act_all_left(s))
+    else if (r->status == BW_SEAL_REFUSED && o->may_be_sealed && model_of(s)->opens == o->opens)
         sim_violate(s, "R10", "a seal was refused and everybody has finished");
     else if (r->status != BW_SEAL_REFUSED && !early && r->end != COMMIT_LOST)
         (void)act_may_pass(p, r->status, &r->error);

@@ -13,7 +13,7 @@
 #define OPEN_PATIENCE_NS (10 * NS_PER_S)
 #define EARLY_PAUSE_NS (30 * NS_PER_MS)
 #define RIVAL_PAUSE_NS (40 * NS_PER_S)
-#define FENCED_PAUSE_NS (25 * NS_PER_S)
+#define FINISHED_PAUSE_NS (20 * NS_PER_S)
 #define STATE_READ 1000u
 
 static void begin_walk(process *p, producer *d)
@@ -44,7 +44,7 @@ static void born(process *p)
                            .gap_ns = s->plan.gap_ns};
     d->waits_overdue = rng_below(&p->random, 2) == 0;
     d->quota = 20 + (uint32_t)rng_below(&p->random, 300);
-    d->finishes = rng_below(&p->random, 3) == 0;
+    d->finishes = rng_below(&p->random, 5) == 0;
     begin_walk(p, d);
 }
 
@@ -88,7 +88,15 @@ static void begin_open(process *p, producer *d)
         d->intent.open.token = d->token;
         d->intent.open.reopen =
             s->phase == PHASE_SAFETY && s->plan.expected == 0 && rng_below(&p->random, 2) == 0;
+        const producer_entry *e = manifest_producer(chain_held(d->chain), view_text(d->name));
+        *history_open(s->history) = (open_note){.token = d->token,
+                                                .id = d->id,
+                                                .process = p->index,
+                                                .life = p->life,
+                                                .base_epoch = e != NULL ? e->epoch : 0,
+                                                .reopen = d->intent.open.reopen};
     }
+    p->opens = d->id + 1;
     d->phase = PRODUCER_OPENS;
     d->told = d->was_overdue = false;
     d->attempts_from = s->history->attempt_count;
@@ -136,8 +144,8 @@ static void opened(process *p, producer *d)
 {
     const producer_entry *e = manifest_producer(chain_held(d->chain), view_text(d->name));
     if (e == NULL || !token_equal(&e->token, &d->token)) {
-        MARK(p->sim, TAKE_OVER_FENCED);
-        p->rest_ns = FENCED_PAUSE_NS;
+        check_fenced(p, d->id, &d->token);
+        p->rest_ns = produce_fenced_rest(p);
         process_end(p, false);
         return;
     }
@@ -199,11 +207,13 @@ static void open_refused(process *p, const producer *d, const commit_report *r)
     switch (r->status) {
     case BW_FENCED:
         MARK(s, FENCED_OPEN);
+        check_fenced(p, d->id, &d->token);
         MARK_IF(s, FENCED_OPEN_UNKNOWN, r->open_unknown);
-        p->rest_ns = FENCED_PAUSE_NS;
+        p->rest_ns = produce_fenced_rest(p);
         break;
     case BW_FINISHED:
         MARK(s, FINISHED_OPEN);
+        p->rest_ns = FINISHED_PAUSE_NS;
         check_finished(p, d->id, r->result.offset);
         p->left = s->phase == PHASE_LIVENESS;
         break;
@@ -247,6 +257,7 @@ static void open_ended(process *p, producer *d)
     process_count_chain(p);
     check_proved(p, chain_held(d->chain), false);
     p->machine = (machine){0};
+    p->opens = 0;
     if (r->end == COMMIT_DONE)
         opened(p, d);
     else if (r->end == COMMIT_LOST)
@@ -300,6 +311,6 @@ void act_producer(sim *s, uint32_t index)
     const bool rival = index >= s->plan.ids;
     (void)snprintf(name, sizeof name, "producer %c%s", (int)('a' + index % s->plan.ids),
                    rival ? "′" : "");
-    const uint64_t until = rival ? RIVAL_PAUSE_NS : 200 * NS_PER_MS;
+    const uint64_t until = rival && !s->plan.feud ? RIVAL_PAUSE_NS : 200 * NS_PER_MS;
     process_birth_at(process_add(s, &role_producer, name), (int64_t)rng_below(&s->random, until));
 }

@@ -128,6 +128,7 @@ static void save_cursor(process *p, rank *r)
     if (handout_cursor(r->handout, chain_held(r->chain), &at) != BW_OK ||
         cursor_encode(&at, &json) != BW_OK)
         sim_defect("a cursor that cannot be");
+    check_cursor(p, at.step, at.item);
     char **text = &c->json[c->next++ % CURSORS_KEPT];
     mem_free(*text);
     *text = mem_strdup(buf_text(&json));
@@ -351,6 +352,8 @@ static void hand_out(process *p, rank *r, slot *at)
                     .content = row->pad ? 0 : tgb_hash(at->bytes + row->offset, row->stored_bytes),
                     .begins = r->begins};
     r->begins = false;
+    if (at->plan.slice != kept(p)->slice % genesis_slices(&s->genesis))
+        sim_violate(s, "I9", "%s reads slice %u", p->name, at->plan.slice);
     if (at->step != handout_step(r->handout))
         sim_violate(s, "I11", "%s hands out step %" PRIu64 ", it stands at %" PRIu64, p->name,
                     at->step, handout_step(r->handout));

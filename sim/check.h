@@ -81,6 +81,8 @@ void check_proved(process *p, const manifest *m, bool newest);
 /** A producer was told that it is open. */
 void check_opened(process *p, uint32_t id, uint32_t epoch, uint64_t seq, uint64_t offset,
                   uint64_t version);
+/** Told that a newer incarnation took over. */
+void check_fenced(process *p, uint32_t id, const token128 *token);
 void check_acked(process *p, tgb *t, uint64_t step, uint64_t version);
 /** Told that it is definitely lost. */
 void check_lost(process *p, tgb *t);
@@ -92,6 +94,8 @@ void check_sealed(process *p);
 void check_finished(process *p, uint32_t id, uint64_t offset);
 void check_delivered(process *p, const delivery *d);
 void check_stream_end(process *p, uint64_t step);
+/** A cursor is saved: it must name what comes after the last item handed out. */
+void check_cursor(process *p, uint64_t step, uint32_t item);
 /** When all is over: everything that only the end can tell. */
 void check_all(sim *s);
 

@@ -142,6 +142,8 @@ static void add_step(sim *s, model *m, const descriptor *d, uint64_t version)
                     m->step_count, (int)('a' + t->id), t->seq, t->start, id->seq, id->offset);
     id->seq = t->seq;
     id->offset = t->end;
+    for (uint32_t i = 0; i < s->process_count; i++)
+        MARK_IF(s, ZOMBIE_LANDED_BEFORE, i != t->process && s->processes[i]->opens == t->id + 1);
     void *steps = m->steps;
     if (mem_grow(&steps, &m->step_capacity, m->step_count + 2, sizeof *m->steps) != 0)
         sim_defect("no memory");
@@ -178,10 +180,34 @@ static void check_tail(sim *s, model *m, const manifest *now)
 
 /* ---- producers ---- */
 
+static void mark_rivals(sim *s, uint32_t id, uint64_t version, const token128 *token)
+{
+    const history *h = s->history;
+    const open_note *opener = history_open_find(h, token);
+    for (size_t i = h->attempt_count; i > 0 && h->attempts[i - 1].version + 4 > version; i--) {
+        const attempt_note *a = &h->attempts[i - 1];
+        const process *p = s->processes[a->process];
+        const bool other = opener == NULL || opener->process != a->process;
+        MARK_IF(s, FENCE_ON_ZOMBIE,
+                a->version == version && other && p->role->kind == ROLE_PRODUCER &&
+                    p->name[9] == (char)('a' + (int)id));
+    }
+}
+
 /* The entry of an id that was opened in this version: the incarnation before is over. */
 static void check_opening(sim *s, model *m, model_id *id, const producer_entry *e, uint64_t steps,
                           uint64_t version)
 {
+    const open_note *o = history_open_find(s->history, &e->token);
+    if (o == NULL || o->id != check_id(e->id))
+        sim_violate(s, "I8", "version %" PRIu64 " opens %c for nobody", version,
+                    (int)e->id.data[0]);
+    else if (e->epoch != o->base_epoch + 1)
+        sim_violate(s, "R1", "%c is opened at epoch %u by a call that saw %u", (int)e->id.data[0],
+                    e->epoch, o->base_epoch);
+    else if (id->finished && !o->reopen)
+        sim_violate(s, "R10", "%c has finished and is opened", (int)e->id.data[0]);
+    mark_rivals(s, check_id(e->id), version, &e->token);
     if (e->epoch != id->epoch + 1)
         sim_violate(s, "I8", "%c went from epoch %u to %u", (int)e->id.data[0], id->epoch,
                     e->epoch);

@@ -54,6 +54,14 @@ void check_opened(process *p, uint32_t id, uint32_t epoch, uint64_t seq, uint64_
     (void)version;
 }
 
+void check_fenced(process *p, uint32_t id, const token128 *token)
+{
+    const model_id *m = &model_of(p->sim)->ids[id];
+    if (!m->known || token_equal(&m->token, token))
+        sim_violate(p->sim, "R7", "%s was told that it is fenced, and nobody took %c over", p->name,
+                    (int)('a' + id));
+}
+
 void check_acked(process *p, tgb *t, uint64_t step, uint64_t version)
 {
     sim *s = p->sim;
@@ -116,6 +124,23 @@ void check_delivered(process *p, const delivery *d)
     if (d->step >= m->step_count || m->steps[d->step].tgb->nonce != d->nonce)
         sim_violate(s, "I9", "%s hands out step %" PRIu64 ", which is another TGB", p->name,
                     d->step);
+}
+
+void check_cursor(process *p, uint64_t step, uint32_t item)
+{
+    sim *s = p->sim;
+    const history *h = s->history;
+    const model *m = model_of(s);
+    size_t i = h->delivery_count;
+    while (i > 0 && h->deliveries[i - 1].process != p->index)
+        i--;
+    if (i == 0 || h->deliveries[i - 1].step >= m->step_count)
+        return;
+    const delivery *last = &h->deliveries[i - 1];
+    const bool whole = last->item + 1 == m->steps[last->step].tgb->items;
+    if (step != last->step + (whole ? 1 : 0) || item != (whole ? 0 : last->item + 1))
+        sim_violate(s, "I11", "%s saves step %" PRIu64 ", item %u after item %u of step %" PRIu64,
+                    p->name, step, item, last->item, last->step);
 }
 
 void check_stream_end(process *p, uint64_t step)

@@ -27,6 +27,7 @@
     X(PUT_LOST_REPLY, 10000, "S1", "put or delete applied, answered RETRY")                        \
     X(PUT_DROPPED, 10000, "S2 S21", "put or delete not applied, answered RETRY")                   \
     X(PUT_LATE, 6000, "S3 S21", "put or delete answered RETRY, applied later")                     \
+    X(INDEX_DROPPED, 380000, "S2", "put of an index segment not applied, answered RETRY")          \
     X(READ_RETRY, 6000, "S8 S9", "read answered RETRY")                                            \
     X(READ_CORRUPT, 4000, "S16", "a bit of what was read is flipped")                              \
     X(READ_SHORT, 4000, "S11 S12", "what was read is cut short")                                   \

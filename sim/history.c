@@ -27,6 +27,7 @@ void history_free(history *h)
     mem_free(h->tgbs);
     mem_free(h->attempts);
     mem_free(h->deliveries);
+    mem_free(h->opens);
     model_free(h->model);
     mem_free(h);
 }
@@ -74,6 +75,22 @@ delivery *history_delivery(history *h)
     delivery *d = &h->deliveries[h->delivery_count++];
     *d = (delivery){0};
     return d;
+}
+
+open_note *history_open(history *h)
+{
+    h->opens = grown(h->opens, &h->open_capacity, h->open_count + 1, sizeof *h->opens);
+    open_note *o = &h->opens[h->open_count++];
+    *o = (open_note){0};
+    return o;
+}
+
+const open_note *history_open_find(const history *h, const token128 *token)
+{
+    for (size_t i = h->open_count; i > 0; i--)
+        if (token_equal(&h->opens[i - 1].token, token))
+            return &h->opens[i - 1];
+    return NULL;
 }
 
 void history_sum_up(const sim *s, sim_result *r)

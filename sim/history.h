@@ -48,13 +48,20 @@ typedef struct attempt_note {
     bool lost; /* its sender was told that it is definitely not made */
 } attempt_note;
 
+/** A call that opens a producer: one token over all its tries. */
+typedef struct open_note {
+    token128 token;
+    uint32_t id, process, life;
+    uint32_t base_epoch; /* of its first proved base */
+    bool reopen;
+} open_note;
+
 /** An item handed out. */
 typedef struct delivery {
     uint32_t process, life, slice, item;
     uint64_t step, nonce;
-    uint64_t content;  /* hash of the bytes */
-    bool begins;       /* the first of a life: the cursor says where */
-    bool saved_behind; /* unused by the checker: a cursor was saved after it */
+    uint64_t content; /* hash of the bytes */
+    bool begins;      /* the first of a life: the cursor says where */
 } delivery;
 
 struct history {
@@ -63,6 +70,8 @@ struct history {
     tgb *buckets[1024];
     attempt_note *attempts;
     size_t attempt_count, attempt_capacity;
+    open_note *opens;
+    size_t open_count, open_capacity;
     delivery *deliveries;
     size_t delivery_count, delivery_capacity;
     struct model *model;
@@ -79,5 +88,7 @@ tgb *history_tgb(sim *s, uint64_t nonce);
 tgb *history_find(const history *h, uint64_t nonce);
 attempt_note *history_attempt(history *h);
 delivery *history_delivery(history *h);
+open_note *history_open(history *h);
+const open_note *history_open_find(const history *h, const token128 *token);
 
 #endif

@@ -40,8 +40,6 @@
     X(FENCE_ON_ZOMBIE, "a fence took the very version that a zombie aimed at")                     \
     X(ZOMBIE_LANDED_BEFORE, "a zombie's commit landed while its successor was opening")            \
     X(OPEN_ALREADY, "an open found its own token on the chain")                                    \
-    X(PUBLISH_ALREADY, "a publish found its batches on the chain")                                 \
-    X(TAKE_OVER_FENCED, "an incarnation was fenced before it learned that it was open")            \
     X(REOPENED, "a finished producer was opened again")                                            \
     X(FINISH_SEALED, "a finish sealed the namespace")                                              \
     X(SEAL_REFUSED, "a seal was refused")                                                          \

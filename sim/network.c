@@ -117,8 +117,21 @@ static void plan_create(sim *s, flight *f, int64_t *apply_ns, int64_t *reply_ns)
     }
 }
 
+/* The level of a segment: after head and uuid. */
+#define SEGMENT_LEVEL_AT (16u + UUID_BYTES)
+
+static bool is_index(const flight *f)
+{
+    return f->kind == STORE_PUT && f->object->kind == KEY_SEGMENT &&
+           f->body->size > SEGMENT_LEVEL_AT && f->body->bytes[SEGMENT_LEVEL_AT] > 0;
+}
+
 static void plan_put(sim *s, flight *f, int64_t apply_ns)
 {
+    if (is_index(f) && fault_fires(s, FAULT_INDEX_DROPPED, f->where)) {
+        say(f, STORE_RETRY, BW_IO, false, FAULT_INDEX_DROPPED);
+        return;
+    }
     if (fault_fires(s, FAULT_PUT_LOST_REPLY, f->where)) {
         say(f, STORE_RETRY, BW_IO, true, FAULT_PUT_LOST_REPLY);
     } else if (fault_fires(s, FAULT_PUT_DROPPED, f->where)) {

@@ -85,7 +85,7 @@ void process_birth(process *p)
     p->counted = (chain_counts){0};
     p->denied_until_ns = p->throttled_until_ns = 0;
     p->damaged = 0;
-    p->searched = 0;
+    p->searched = p->opens = 0;
     /* Of this life alone: what others do changes nothing. */
     rng_seed(&p->random, sim_draw(p->sim, SALT_REST, process_where(p, UINT32_MAX)));
     trace_add(p->sim, p->index, p->life);
@@ -102,6 +102,7 @@ void process_end(process *p, bool killed)
         process_count_chain(p);
     p->role->dead(p, killed);
     p->alive = p->doomed = false;
+    p->opens = 0;
     p->state = NULL;
     p->chain = NULL;
     p->machine = (machine){0};

@@ -53,6 +53,7 @@ struct process {
     uint64_t damaged;  /* reads damaged in this life */
     int64_t rest_ns;   /* how long it stays dead this time; 0: the role's */
     uint32_t searched; /* heads asked for */
+    uint32_t opens;    /* 1 + the id that it is opening; 0: none */
     clock_source clock;
 };
 

@@ -14,6 +14,7 @@
 
 #define UPLOAD_AGAIN_NS (5 * NS_PER_MS)
 #define FENCED_PAUSE_NS (25 * NS_PER_S)
+#define FEUD_PAUSE_NS (200 * NS_PER_MS)
 #define CALM_QUOTA 2u
 #define STATE_OBJECT_BYTES 300u
 #define ALL_READY 1000u
@@ -202,6 +203,11 @@ void produce_forget(process *p, bool killed)
     }
 }
 
+int64_t produce_fenced_rest(const process *p)
+{
+    return p->sim->plan.feud ? FEUD_PAUSE_NS : FENCED_PAUSE_NS;
+}
+
 void produce_fail(process *p)
 {
     /* In the middle of an answer: the life ends at the next safe point. */
@@ -248,7 +254,6 @@ static void published(process *p, producer *d, const commit_report *r)
         check_acked(p, t, in_row ? r->result.first_step + (i - (count - row)) : step_of(s, t),
                     r->version);
     }
-    MARK_IF(s, PUBLISH_ALREADY, count > row);
     stage_published(d->stage, count, r->result.first_step, NULL, NULL);
     s->history->commits++;
     story(s, p, "acknowledges %u batches by version %" PRIu64 "%s", count, r->version,
@@ -269,9 +274,9 @@ static void refused(process *p, producer *d, const commit_report *r)
     switch (r->status) {
     case BW_FENCED:
         MARK(s, FENCED_PUBLISH);
+        check_fenced(p, d->id, &d->token);
         MARK_IF(s, FENCED_OPEN_UNKNOWN, r->open_unknown);
-        MARK_IF(s, WITNESS_FENCED, commit_counted(d->commit)->witness_fenced > 0);
-        p->rest_ns = FENCED_PAUSE_NS;
+        p->rest_ns = produce_fenced_rest(p);
         p->left = s->phase == PHASE_LIVENESS;
         break;
     case BW_SEALED:
@@ -303,21 +308,24 @@ static void failed(process *p, producer *d, const commit_report *r)
         p->sim->now_ns + 1 + (int64_t)rng_below(&p->random, (uint64_t)(2 * NS_PER_MS) << shift);
 }
 
-static void count_ends(sim *s, const producer *d, const commit_report *r)
+static void count_ends(sim *s, producer *d, const commit_report *r)
 {
-    const commit_counts *c = commit_counted(d->commit);
+    const commit_counts *c = commit_counted(d->commit), *old = &d->counted;
+    const bool unknown = c->unknown > old->unknown;
     MARK_IF(s, OVERDUE_MADE, d->was_overdue && r->end == COMMIT_DONE);
     MARK_IF(s, OVERDUE_LOST, d->was_overdue && r->end == COMMIT_LOST);
-    MARK_IF(s, EXISTS_OURS, c->exists_ours > 0);
-    MARK_IF(s, EXISTS_OTHER, c->exists_other > 0);
-    MARK_IF(s, MARKER_AFTER_CREATED, c->marker_after_created > 0);
-    MARK_IF(s, MARKER_AFTER_EXISTS, c->marker_after_exists > 0);
-    MARK_IF(s, WITNESS_MADE, c->witness_made > 0);
-    MARK_IF(s, WITNESS_LOST, c->witness_lost > 0);
-    MARK_IF(s, UNKNOWN_RESOLVED_MADE, c->unknown > 0 && c->exists_ours > 0);
-    MARK_IF(s, UNKNOWN_RESOLVED_LOST, c->unknown > 0 && r->end == COMMIT_LOST);
-    MARK_IF(s, FOLD_WAITED, c->fold_waits > 0);
-    MARK_IF(s, MERGE_WAITED, c->merge_waits > 0);
+    MARK_IF(s, EXISTS_OURS, c->exists_ours > old->exists_ours);
+    MARK_IF(s, EXISTS_OTHER, c->exists_other > old->exists_other);
+    MARK_IF(s, MARKER_AFTER_CREATED, c->marker_after_created > old->marker_after_created);
+    MARK_IF(s, MARKER_AFTER_EXISTS, c->marker_after_exists > old->marker_after_exists);
+    MARK_IF(s, WITNESS_MADE, c->witness_made > old->witness_made);
+    MARK_IF(s, WITNESS_LOST, c->witness_lost > old->witness_lost);
+    MARK_IF(s, WITNESS_FENCED, c->witness_fenced > old->witness_fenced);
+    MARK_IF(s, UNKNOWN_RESOLVED_MADE, unknown && c->exists_ours > old->exists_ours);
+    MARK_IF(s, UNKNOWN_RESOLVED_LOST, unknown && r->end == COMMIT_LOST);
+    MARK_IF(s, FOLD_WAITED, c->fold_waits > old->fold_waits);
+    MARK_IF(s, MERGE_WAITED, c->merge_waits > old->merge_waits);
+    d->counted = *c;
 }
 
 /* The outcome is told as soon as it is decided; the machine may run on for a hint. */

@@ -45,6 +45,7 @@ typedef struct producer {
     uint64_t seq, offset;
     upload uploads[UPLOADS_MAX];
     uint32_t upload_count;
+    commit_counts counted;
     bool committing, told, was_overdue, waits_overdue;
     size_t attempts_from;
     uint32_t quota; /* batches yet to be made in this life */
@@ -61,6 +62,8 @@ void produce_answered(process *p, machine_reply *reply);
 void produce_forget(process *p, bool killed);
 /** The text of the resume state behind an offset. */
 uint32_t produce_state_text(uint64_t offset, bool long_one, char *text, size_t size);
+/** How long whoever was fenced stays away. */
+int64_t produce_fenced_rest(const process *p);
 /** The life is over: what is staged is definitely lost, but for what is doubtful. */
 void produce_fail(process *p);
 tgb *produce_tgb(process *p, uint64_t seq);

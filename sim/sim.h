@@ -49,6 +49,7 @@ typedef struct sim_plan {
     int64_t latency_ns, patience_ns, gap_ns;
     uint32_t conflict_retries, stage_max, prefetch;
     bool rival_founder, seals_early;
+    bool feud; /* rivals take over from each other all the time */
 } sim_plan;
 
 typedef enum sim_phase { PHASE_SAFETY, PHASE_LIVENESS, PHASE_OVER } sim_phase;

@@ -177,6 +177,7 @@ static void draw_plan(sim *s, const sim_options *options)
     p->prefetch = pick(s, 1, 4);
     p->rival_founder = pick(s, 0, 1) == 1;
     p->seals_early = pick(s, 0, 15) == 0;
+    p->feud = p->producers > p->ids && pick(s, 0, 3) == 0;
 }
 
 static void make_genesis(sim *s)
