@@ -38,7 +38,8 @@ typedef struct object_case {
 
 /**
  * Decodes the bytes as they are, then with the body's length and the CRC made to fit: plain
- * mutation would die at the CRC. The bytes that it replaces choose the number of slices.
+ * mutation would die at the CRC. The bytes of the CRC that it replaces choose the number of slices,
+ * and one time in sixteen that the length stays.
  */
 void object_try(const object_case *c, const uint8_t *data, size_t size);
 
