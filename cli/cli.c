@@ -109,7 +109,7 @@ void cli_report(const cli *c, bw_status status)
     const bw_class kind = bw_status_class(status);
     const bool shown = (kind == BW_CLASS_DATA || kind == BW_CLASS_STORE) && *key != '\0' &&
                        strstr(message, key) == NULL;
-    cli_notice("%s%s%s (batchweave errors %s explains) [%s]", message, shown ? "; object " : "",
+    cli_notice("%s%s%s (batchweave errors %s explains) [%s]", message, shown ? "; at " : "",
                shown ? key : "", bw_status_name(status), bw_status_name(status));
 }
 
@@ -143,9 +143,9 @@ bw_status cli_output_failed(cli *c)
                     output_errno != 0 ? strerror_r(output_errno, text, sizeof text) : "");
 }
 
-bw_status cli_open(cli *c, bool write)
+bw_status cli_open(cli *c, const char *mode)
 {
-    bw_status status = bw_config_set(c->config, "mode", write ? "write" : "read", c->error);
+    bw_status status = bw_config_set(c->config, "mode", mode, c->error);
     if (status == BW_OK)
         status = bw_runtime_open(c->config, &c->runtime, c->error);
     if (status != BW_OK)

@@ -67,8 +67,8 @@ bool cli_output_closed(void);
 /** The failure of standard output. */
 bw_status cli_output_failed(cli *c);
 
-/** Opens runtime and namespace (first operand); `write`: for changing it. */
-bw_status cli_open(cli *c, bool write);
+/** Opens runtime and namespace (first operand) with this `mode`: "read", "write" or "raw". */
+bw_status cli_open(cli *c, const char *mode);
 void cli_close(cli *c);
 
 int64_t now_ns(void);

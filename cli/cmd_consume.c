@@ -350,7 +350,7 @@ static bw_status run(cli *c)
     s.crew.ranks = calloc(s.crew.count, sizeof *s.crew.ranks);
     if (s.crew.ranks == NULL)
         return cli_fail(c, BW_NOMEM, "out of memory");
-    status = cli_open(c, false);
+    status = cli_open(c, "read");
     if (status == BW_OK)
         status = consume(&s);
     close_ranks(&s);

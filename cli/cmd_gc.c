@@ -63,7 +63,7 @@ static bw_status run(cli *c)
     const bool apply = args_given(c, "apply");
     bw_status status = report_set(c, "apply", apply ? "true" : NULL);
     if (status == BW_OK)
-        status = cli_open(c, apply);
+        status = cli_open(c, apply ? "write" : "read");
     if (status != BW_OK)
         return status;
     for (;;) {
@@ -71,7 +71,7 @@ static bw_status run(cli *c)
         if (status != BW_OK || !args_given(c, "watch"))
             return status;
         if (!sleep_until(now_ns() + (int64_t)args_number(c, "watch")))
-            return BW_INTERRUPTED;
+            return cli_fail(c, BW_INTERRUPTED, "ended by a signal between two passes");
     }
 }
 

@@ -90,7 +90,7 @@ static bw_status run(cli *c)
         return cli_fail(c, BW_INVALID, "D without C: give both, or STEP alone");
     if (args_given(c, "meta") && c->operand_count > 2)
         return cli_fail(c, BW_INVALID, "--meta is of a whole step: give STEP alone");
-    status = cli_open(c, false);
+    status = cli_open(c, "read");
     if (status != BW_OK)
         return status;
     if (args_given(c, "meta"))

@@ -8,7 +8,7 @@
 
 static bw_status print_made(cli *c)
 {
-    const bw_status status = cli_open(c, false);
+    const bw_status status = cli_open(c, "read");
     if (status != BW_OK)
         return status;
     if (!c->json) {

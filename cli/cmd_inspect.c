@@ -44,10 +44,13 @@ static bw_status run(cli *c)
     if ((key != NULL) + steps + args_given(c, "prefix") > 1)
         return cli_fail(c, BW_INVALID, "KEY, --prefix, and --first or --last exclude each other");
     bw_status status = report_set(c, "key", key);
-    if (status == BW_OK && key != NULL)
-        return report_run(c, "inspect", REPORT_SHEET, NULL);
+    /* Objects are looked at most when the chain is damaged: that needs none. */
     if (status == BW_OK)
-        status = report_run(c, steps ? "steps" : "list", REPORT_TABLE, print_row);
+        status = cli_open(c, steps ? "read" : "raw");
+    if (status == BW_OK && key != NULL)
+        return report_print(c, "inspect", REPORT_SHEET, NULL);
+    if (status == BW_OK)
+        status = report_print(c, steps ? "steps" : "list", REPORT_TABLE, print_row);
     if (status == BW_OK && !c->json && !some)
         status = say_nothing(c, steps);
     return status;

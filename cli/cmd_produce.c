@@ -183,7 +183,7 @@ static bw_status produce(cli *c, source *s)
     if (status == BW_OK && args_given(c, "reopen"))
         status = bw_config_set(c->config, "reopen", "true", c->error);
     if (status == BW_OK)
-        status = cli_open(c, true);
+        status = cli_open(c, "write");
     if (status != BW_OK)
         return status;
     if (source_is_text(s) && bw_space_cp(c->space) > 1)

@@ -7,7 +7,7 @@
 
 static bw_status run(cli *c)
 {
-    bw_status status = cli_open(c, true);
+    bw_status status = cli_open(c, "write");
     if (status != BW_OK)
         return status;
     patience_begin("the commit that seals");

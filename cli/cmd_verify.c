@@ -117,7 +117,7 @@ static bw_status run(cli *c)
 {
     bw_status status = report_set(c, "deep", args_given(c, "deep") ? "true" : NULL);
     if (status == BW_OK)
-        status = cli_open(c, false);
+        status = cli_open(c, "read");
     if (status != BW_OK)
         return status;
     patience_begin("the bytes of the namespace are read and checked");

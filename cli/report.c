@@ -58,7 +58,9 @@ bw_status report_print(cli *c, const char *what, report_style style, report_filt
     const bw_status status = bw_space_report(c->space, what, c->config, print_line, &p, c->error);
     table_end(&p.rows);
     /* Stopped because nobody can read it: said as such at the end of the process. */
-    return status == BW_INTERRUPTED && signals_seen() == 0 ? BW_OK : status;
+    if (status != BW_INTERRUPTED)
+        return status;
+    return signals_seen() == 0 ? BW_OK : cli_fail(c, status, "ended by a signal");
 }
 
 int64_t report_number(const json_t *line, const char *key)
@@ -113,7 +115,7 @@ bool report_object_columns(cli *c, json_t *line)
 
 bw_status report_run(cli *c, const char *what, report_style style, report_filter filter)
 {
-    const bw_status status = cli_open(c, false);
+    const bw_status status = cli_open(c, "read");
     return status == BW_OK ? report_print(c, what, style, filter) : status;
 }
 

@@ -21,7 +21,7 @@ intent_verdict intent_seal_apply(const intent *i, const intent_try *t)
         }
         if (open > 0)
             return intent_refuse(t, BW_SEAL_REFUSED,
-                                 "%u producers have not finished, the first is %.*s", open,
+                                 "producers that have not finished: %u, the first is %.*s", open,
                                  VIEW_ARGS(first));
         if (base->finished_producers < g->expected_producers)
             return intent_refuse(t, BW_SEAL_REFUSED, "%llu of %u expected producers have finished",

@@ -142,7 +142,7 @@ class Codes(harness.CliTest):
         self.damage(self.part(), 70 + 64)
         key = str(self.part().relative_to(self.space))
         for words in (["get", self.url, 0], ["consume", self.url, "--world", 1, "--steps", 1]):
-            self.assertIn(f"; object {key} (", self.check("CORRUPT", words).err)
+            self.assertIn(f"; at {key} (", self.check("CORRUPT", words).err)
             error = json.loads(self.run_cli(*words, "-o", "json", expect=5).err)["error"]
             self.assertEqual((error["key"], error["step"]), (key, 0))
 
@@ -158,6 +158,11 @@ class Codes(harness.CliTest):
         newest = self.manifests()[-1]
         (newest.parent / f"{int(newest.name[:20]) + 1:020}.manifest").write_bytes(b"foreign")
         self.check("CHAIN_BLOCKED", ["produce", self.url, "--id", "q", f"frames:{self.folder / 'p.frames'}"])
+        # What a person needs next must work: the object's own state, and the list.
+        self.check("CORRUPT", ["inspect", self.url, f"manifest/{int(newest.name[:20]) + 1:020}.manifest"])
+        self.run_cli("inspect", self.url, "genesis")
+        self.assertIn(b"manifest/", self.run_cli("inspect", self.url, "--prefix", "manifest/").out)
+        self.refused("CHAIN_BLOCKED", "inspect", self.url, "--first", 0)
         result = self.check("CHAIN_BLOCKED", ["consume", self.url, "--world", 1])
         self.assertIn(f"manifest/{int(newest.name[:20]) + 1:020}.manifest", result.err)
 

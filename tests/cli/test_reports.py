@@ -57,8 +57,10 @@ class Reports(harness.CliTest):
     def test_info_for_people(self):
         text = self.run_cli("info", self.url).out.decode()
         for part in (f"namespace {self.json_line('info', self.url)['uuid']}\n", f"place +{self.url}\n",
-                     r"made +\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC\n", r"mesh +dp 2 x cp 1, 2 items per position and step\n",
-                     r"\nchain\n  steps +0 to 9; the next is 10\n  sealed +no\n", r"newest +version \d+, \d+ s ago, by b\n",
+                     r"made +\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC\n",
+                     r"mesh +dp 2 x cp 1, 2 items per position and step\n",
+                     r"\nchain\n  steps +0 to 9; the next is 10\n  sealed +no\n",
+                     r"newest +version \d+, \d+ s ago, by b\n",
                      r"manifest +\S+ k?B: \d+ segments?, (no|\d+) steps? in its tail\n",
                      r"\n2 producers, 2 finished\n  id +state +starts +batches +offset +last version\n",
                      r"\n  a +finished +1 +5 +20 +\d+\n"):
@@ -69,7 +71,8 @@ class Reports(harness.CliTest):
 
     def test_info_shows_limits_that_there_are(self):
         url = f"file://{self.folder}/limits"
-        self.run_cli("init", url, "--dp", 1, "--producers", 1, "--max-lag", 6, "--max-bytes", 7000000, "--schema", "any text")
+        self.run_cli("init", url, "--dp", 1, "--producers", 1, "--max-lag", 6, "--max-bytes", 7000000,
+                     "--schema", "any text")
         text = self.run_cli("info", url).out.decode()
         for part in (r"ends +when 1 producer has finished\n", r"max lag +6 steps", r"max bytes +7.0 MB\n",
                      r"schema +any text\n", r"steps +none; the next is 0\n", r"\nno producers\n$"):
@@ -202,7 +205,7 @@ class Reports(harness.CliTest):
         lines = [json.loads(process.stdout.readline()) for _ in range(3)]
         self.assertEqual([x["applied"] for x in lines], [True] * 3)
         process.send_signal(signal.SIGTERM)
-        self.finish(process, 143)
+        self.assertIn("ended by a signal", self.finish(process, 143).err)
 
     def test_seal(self):
         self.run_cli("produce", self.url, "--id", "c", "--exec", "exit 1", expect=4)
@@ -243,7 +246,8 @@ class Reports(harness.CliTest):
         for k in range(12):
             (self.space / f"foreign{k}").write_bytes(b"x")
         text = self.run_cli("verify", self.url).out.decode()
-        for part in (r"(?m)^no fault: foreign  \S+, 1 B$", r"(?m)^clean:\n  steps +0 to 9\n  chain +versions 1 to \d+, 2 producers\n",
+        for part in (r"(?m)^no fault: foreign  \S+, 1 B$",
+                     r"(?m)^clean:\n  steps +0 to 9\n  chain +versions 1 to \d+, 2 producers\n",
                      r"objects +1[0-9] parts, \d+ segments?,", "--deep reads every byte",
                      r"apart +.*13 foreign objects; none is a fault\n"):
             self.assertRegex(text, part)
