@@ -1,15 +1,19 @@
 // SPDX-FileCopyrightText: The BatchWeave authors
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Publishes the lines of a text file, one line an item, exactly once whatever happens to this
- * program: batchweave init file:///tmp/lines --dp 2 --producers 1
- *     ./produce file:///tmp/lines lines.txt
+ * Publishes the lines of a text file, one line an item, exactly once whatever happens to it.
+ *
+ * - batchweave init file:///tmp/lines --dp 2 --producers 1
+ * - ./produce file:///tmp/lines lines.txt
+ *
  * Kill it, start it again: it goes on behind the last line that is on the chain.
  */
 #include <batchweave/batchweave.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define SLICES_MAX 1024u
 
 static bw_error *error; /* of the last call that failed */
 
@@ -47,14 +51,16 @@ static char *next_line(FILE *input)
 }
 
 /* One batch: an item for each of `slices` ranks. Returns how many lines it took. */
-static uint64_t put_batch(bw_producer *producer, FILE *input, uint32_t slices, uint64_t offset)
+static uint64_t put_batch(bw_producer *producer, FILE *input, uint32_t dp, uint32_t cp,
+                          uint64_t offset)
 {
+    const uint32_t slices = dp * cp;
     bw_batch *batch;
     check(bw_batch_new(producer, 1, &batch, error));
     char *text = NULL; /* all lines of the batch, freed when it is released */
     size_t size = 0;
     FILE *memory = open_memstream(&text, &size);
-    size_t ends[1024] = {0};
+    size_t ends[SLICES_MAX] = {0};
     uint32_t lines = 0;
     char *line;
     while (lines < slices && (line = next_line(input)) != NULL) {
@@ -69,11 +75,11 @@ static uint64_t put_batch(bw_producer *producer, FILE *input, uint32_t slices, u
         free(text);
         return 0;
     }
-    for (uint32_t d = 0; d < slices; d++) {
-        const size_t start = d == 0 ? 0 : ends[d - 1];
-        const struct iovec piece = {text + start, d < lines ? ends[d] - start : 0};
-        check(d < lines ? bw_batch_item(batch, d, 0, 0, &piece, 1, error)
-                        : bw_batch_pad(batch, d, 0, 0, error));
+    for (uint32_t i = 0; i < slices; i++) {
+        const size_t start = i == 0 ? 0 : ends[i - 1];
+        const struct iovec piece = {text + start, i < lines ? ends[i] - start : 0};
+        check(i < lines ? bw_batch_item(batch, i / cp, i % cp, 0, &piece, 1, error)
+                        : bw_batch_pad(batch, i / cp, i % cp, 0, error));
     }
     check(bw_producer_put(producer, batch, offset + lines, NULL, 0, (uint64_t)(uintptr_t)text,
                           BW_FOREVER, error));
@@ -83,9 +89,13 @@ static uint64_t put_batch(bw_producer *producer, FILE *input, uint32_t slices, u
 int main(int argc, char **argv)
 {
     error = bw_error_new();
-    FILE *input = argc == 3 ? fopen(argv[2], "r") : NULL;
-    if (input == NULL || error == NULL) {
+    if (argc != 3 || error == NULL) {
         fprintf(stderr, "usage: produce URL FILE\n");
+        return 1;
+    }
+    FILE *input = fopen(argv[2], "r");
+    if (input == NULL) {
+        perror(argv[2]);
         return 1;
     }
     bw_config *config = bw_config_new();
@@ -101,9 +111,13 @@ int main(int argc, char **argv)
     for (uint64_t done = 0; done < offset; done++)
         free(next_line(input));
 
-    const uint32_t slices = bw_space_dp(space) * bw_space_cp(space);
+    const uint32_t dp = bw_space_dp(space), cp = bw_space_cp(space);
+    if (dp * cp > SLICES_MAX) {
+        fprintf(stderr, "this example is for at most %u slices\n", SLICES_MAX);
+        return 1;
+    }
     uint64_t lines;
-    while (slices <= 1024 && (lines = put_batch(producer, input, slices, offset)) > 0) {
+    while ((lines = put_batch(producer, input, dp, cp, offset)) > 0) {
         offset += lines;
         take_events(producer);
     }

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Inputs with known content, and the proof that what was delivered is exactly them.
 
-Frames carry their own number, so two are never equal; documents are random text of several lengths, empty ones included.
+Frames carry their own number, so two are never equal; documents are random text of several lengths,
+empty ones included.
 """
 
 import os

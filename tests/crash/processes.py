@@ -80,7 +80,8 @@ class Process:
             return file.read()[-1000:]
 
     def story(self):
-        return f"`{' '.join(self.words)}` with BATCHWEAVE_FAULT={self.fault}: exit {self.popen.poll()}: {self.complaint()}"
+        return (f"`{' '.join(self.words)}` with BATCHWEAVE_FAULT={self.fault}: "
+                f"exit {self.popen.poll()}: {self.complaint()}")
 
 
 class Workshop:

@@ -46,7 +46,8 @@ class Plan:
         self.rng = rng
         self.hits = collections.Counter()
         self.left = collections.Counter()
-        kinds = [f"kill {p}" for p in PRODUCER_POINTS + RANK_POINTS] + [f"kill {w} at random" for w in ("producer", "rank", "sweeper")]
+        kinds = [f"kill {p}" for p in PRODUCER_POINTS + RANK_POINTS]
+        kinds += [f"kill {w} at random" for w in ("producer", "rank", "sweeper")]
         for k in range(kills):
             self.left[kinds[k % len(kinds)]] += 1
         for k in range(stops):
@@ -263,7 +264,8 @@ class Round:
         self.frozen = Frozen(self, agent)
 
     def sweep(self):
-        """One gc after the other, some killed half-way; none while a ghost is awaited, so that it stays to be counted."""
+        """One gc after the other, some killed half-way; none while a ghost is awaited,
+        so that it stays to be counted."""
         if self.gc is not None:
             state = self.gc.state()
             if state == "running":

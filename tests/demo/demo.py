@@ -146,7 +146,8 @@ class Demo:
         if sleeper.process.state() != "stopped":
             raise Sad(f"p0 did not freeze: {sleeper.process.story()}")
         version = max(self.versions()) + 1
-        self.tell(f"p0 freezes while it creates manifest {version}, of block {version // BLOCK_SIZE}; three others start")
+        self.tell(f"p0 freezes while it creates manifest {version}, of block {version // BLOCK_SIZE}; "
+                  "three others start")
         return sleeper, version // BLOCK_SIZE
 
     def thaw(self, sleeper, block):
@@ -158,7 +159,8 @@ class Demo:
             self.ghosts = len(check_namespace.check(self.shop.space, deep=False).ghosts)
             time.sleep(0.01)
         if self.ghosts:
-            self.tell("the store said CREATED: a ghost, a manifest on a dead name. Nobody follows it; p0 looks and publishes again")
+            self.tell("the store said CREATED: a ghost, a manifest on a dead name. Nobody follows it; "
+                      "p0 looks and publishes again")
 
     def in_time(self):
         if time.monotonic() - self.began > TIME_LIMIT:
@@ -197,12 +199,14 @@ class Demo:
 
 
 INTRODUCTION = f"""
-The demo (some 15 seconds): {PRODUCERS} producer processes pack real text into global batches, and a training loop of {RANKS} ranks reads them,
-with nothing between them but a directory. Meanwhile they are killed and frozen, and old manifests (the numbered objects that
-state what the namespace holds) are retired in blocks and deleted. Then a program of its own proves that no byte was lost or doubled.
+The demo (some 15 seconds): {PRODUCERS} producer processes pack real text into global batches, and a
+training loop of {RANKS} ranks reads them, with nothing between them but a directory. Meanwhile they are
+killed and frozen, and old manifests (the numbered objects that state what the namespace holds) are
+retired in blocks and deleted. Then a program of its own proves that no byte was lost or doubled.
 """
 
-NEXT_STEPS = """next: build/cli/batchweave is built. docs/guide.md feeds it your own text or program; docs/guarantees.md says what was just shown."""
+NEXT_STEPS = """next: build/cli/batchweave is built. docs/guide.md feeds it your own text or program;
+      docs/guarantees.md says what was just shown."""
 
 
 def report(v):
@@ -212,11 +216,14 @@ def report(v):
   sources     {v['source_files']} files, {v['source_bytes']:,} bytes, sha256 over all {v['digest'][:16]}…
   delivered   {v['steps']} steps, {v['items']:,} items in {v['fragments']:,} fragments, {v['pads']} pads,
               {v['steps_delivered_twice']} steps delivered again after a kill, byte for byte the same
-  the chain   {v['versions']} manifests, {v['blocks_retired']} blocks of them retired, {v['ghosts']} ghost(s) met (a late create on a retired name),
+  the chain   {v['versions']} manifests, {v['blocks_retired']} blocks of them retired,
+              {v['ghosts']} ghost(s) met (a late create on a retired name),
               {v['orphans']} orphans (objects that the killed uploaded and never published)
-  survived    kill -9 of a producer {v['kills_producer']} times and of the trainer {v['kills_trainer']} times, one frozen committer
+  survived    kill -9 of a producer {v['kills_producer']} times and of the trainer {v['kills_trainer']} times,
+              one frozen committer
 """)
-    return (f"verdict: ok: each of the {v['source_bytes']:,} source bytes was delivered to the {v['ranks']} ranks exactly once, "
+    return (f"verdict: ok: each of the {v['source_bytes']:,} source bytes was delivered to the {v['ranks']} ranks "
+            f"exactly once, "
             f"in one order, in {v['seconds']} s")
 
 

@@ -10,15 +10,19 @@ and returns plain records; whatever breaks a rule raises FormatError.
 import struct
 from dataclasses import dataclass, field
 
-from bwbase import (FINISHED, FORGOTTEN, FORM_FOOTER, FORM_INLINE, FORM_UNIFORM, FRAME_MAX, INDEX_FANOUT, INLINE_BYTES_MAX,
-                    ITEMS_MAX, KINDS, MIB, OVERHEAD, RECORDS_MAX, SLICES_MAX, STATE_OBJECT, SUM_MOD, FormatError, Reader,
+from bwbase import (FINISHED, FORGOTTEN, FORM_FOOTER, FORM_INLINE, FORM_UNIFORM, FRAME_MAX, INDEX_FANOUT,
+                    INLINE_BYTES_MAX,
+                    ITEMS_MAX, KINDS, MIB, OVERHEAD, RECORDS_MAX, SLICES_MAX, STATE_OBJECT, SUM_MOD, FormatError,
+                    Reader,
                     align64, is_name, is_zero, object_hash, open_object)
-from bwkeys import Cursor, decode_cursor, manifest_key, marker_key, page_key, parse_key, part_key, segment_key, state_key
+from bwkeys import (Cursor, decode_cursor, manifest_key, marker_key, page_key, parse_key, part_key, segment_key,
+                    state_key)
 from bwtgb import FRAME_HEAD, Footer, Frame, Item, Packing, decode_footer, decode_frame, decode_samples, pack
 
 __all__ = ["FINISHED", "FORGOTTEN", "FORM_FOOTER", "FORM_INLINE", "FORM_UNIFORM", "FRAME_HEAD", "INDEX_FANOUT",
            "INLINE_BYTES_MAX", "RECORD", "SHAPE", "STATE_OBJECT", "SUM_MOD", "FormatError", "align64", "is_zero",
-           "object_hash", "Cursor", "Descriptor", "Entry", "Footer", "Frame", "Genesis", "Group", "Hint", "Item", "Manifest",
+           "object_hash", "Cursor", "Descriptor", "Entry", "Footer", "Frame", "Genesis", "Group", "Hint", "Item",
+           "Manifest",
            "Marker", "Packing", "Page", "PageName", "Pin", "Reference", "Segment", "Shape", "State", "StateName",
            "decode_block", "decode_cursor", "decode_footer", "decode_frame", "decode_genesis", "decode_hint",
            "decode_manifest", "decode_marker", "decode_page", "decode_samples", "decode_segment", "decode_state",

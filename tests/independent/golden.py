@@ -73,7 +73,8 @@ def page(p):
 
 
 def group(g):
-    out = {"name": g.name, "launch": g.launch.decode(), "launch_number": g.launch_number, "cursor_hash": g.cursor_hash.hex(),
+    out = {"name": g.name, "launch": g.launch.decode(), "launch_number": g.launch_number,
+           "cursor_hash": g.cursor_hash.hex(),
            "last_version": g.last_version, "last_clock": g.last_clock,
            "pins": [{"id": p.id.decode(), "nonce": nonce_text(p.nonce), "step": p.step, "item": p.item,
                      "cursor_hash": p.cursor_hash.hex()} for p in g.pins]}
@@ -128,7 +129,8 @@ SIMPLE = {
     "marker": (bw.decode_marker, bwencode.marker,
                lambda m: {"object": "marker", "uuid": m.uuid.hex(), "block": m.block}),
     "state": (bw.decode_state, bwencode.state,
-              lambda s: {"object": "state", "uuid": s.uuid.hex(), "epoch": s.epoch, "seq": s.seq, "state": s.state.hex()}),
+              lambda s: {"object": "state", "uuid": s.uuid.hex(), "epoch": s.epoch, "seq": s.seq,
+                         "state": s.state.hex()}),
     "hint": (bw.decode_hint, bwencode.hint, lambda h: {"object": "hint", "uuid": h.uuid.hex(), "version": h.version}),
     "cursor": (lambda data: bw.decode_cursor(data.decode()), lambda c: c.json().encode(), cursor),
 }

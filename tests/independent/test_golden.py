@@ -21,7 +21,8 @@ import test_objects  # noqa: E402
 def main(wanted):
     passed = failed = 0
     tests = [(f"{module.__name__}.{name}", getattr(module, name))
-             for module in (test_objects, test_namespaces, test_judge) for name in dir(module) if name.startswith("test_")]
+             for module in (test_objects, test_namespaces, test_judge) for name in dir(module)
+             if name.startswith("test_")]
     tests += golden.tests()
     for name, test in tests:
         if wanted and not any(word in name for word in wanted):

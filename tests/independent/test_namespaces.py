@@ -1,6 +1,8 @@
 # SPDX-FileCopyrightText: The BatchWeave authors
 # SPDX-License-Identifier: Apache-2.0
-"""Tests of the namespace checker: a correct namespace is clean, each planted violation is found. Run by test_golden.py."""
+"""Tests of the namespace checker: a correct namespace is clean, each planted violation is found.
+
+Run by test_golden.py."""
 
 import dataclasses
 import os
@@ -185,13 +187,15 @@ def lying_publish(change, shape_change=None):
         space = build(root, steps=5, retire=0)
         e = space.entry("p1")
         shape = space.stage("p1", e.seq + 1, 1, [[b"a"], [b"b" * 70]], 77)
-        d = bw.Descriptor(77, e.offset, e.offset + 2, e.seq + 1, 1, "p1", dataclasses.replace(shape, **(shape_change or {})))
+        d = bw.Descriptor(77, e.offset, e.offset + 2, e.seq + 1, 1, "p1",
+                          dataclasses.replace(shape, **(shape_change or {})))
         d = dataclasses.replace(d, **change)
         m = space.next_manifest()
         mine = dataclasses.replace(e, seq=d.seq, offset=d.end, epoch=d.epoch, last_publish=m.version)
         space.commit(dataclasses.replace(
             m, tail=m.tail + [d], next=m.next + 1, committed_bytes=m.committed_bytes + d.shape.total,
-            sum=(m.sum + bw.term(m.next, d)) % bw.SUM_MOD, producers=[mine if x.id == "p1" else x for x in m.producers]))
+            sum=(m.sum + bw.term(m.next, d)) % bw.SUM_MOD,
+            producers=[mine if x.id == "p1" else x for x in m.producers]))
         return found(root)
 
 

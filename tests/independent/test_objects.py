@@ -343,7 +343,8 @@ def test_cursor():
     assert cursor.hash() != dataclasses.replace(cursor, skips=skips[:1]).hash()
     for old, new in (('"item":1', '"item":true'), ('"item":1', '"item":-1'), ('"item":1', '"item":1,"item":1'),
                      ('"item":1', '"item":1,"more":1'), ('"item":1,', ''), ("same_batch", "other"), ("[5,7]", "[5,9]"),
-                     ("[5,7]", "[7,7]"), ('"step":12', '"step":9223372036854775808'), ('"batchweave":1', '"batchweave":2'),
+                     ("[5,7]", "[7,7]"), ('"step":12', '"step":9223372036854775808'),
+                     ('"batchweave":1', '"batchweave":2'),
                      ("0000000000000abc", "abc"), (UUID.hex(), "00"), ('"step":12', '"step":1.0')):
         assert old in text
         fails("CURSOR", bw.decode_cursor, text.replace(old, new))

@@ -76,7 +76,8 @@ class TinySpace:
         """Writes the parts of a batch (items[slice][item] = bytes or None); returns its shape."""
         frames = [bwencode.frame(nonce, k, 0, row) for k, row in enumerate(items)]
         lengths = [len(f) for f in frames]
-        foot = bwencode.footer(bw.Footer(nonce, self.genesis.dp, self.genesis.cp, len(items[0]), 0, b"x/y", b"{}", lengths,
+        foot = bwencode.footer(bw.Footer(nonce, self.genesis.dp, self.genesis.cp, len(items[0]), 0, b"x/y", b"{}",
+                                            lengths,
                                          [sum(i is not None for i in row) for row in items], [[b"id"] for _ in items]))
         packing = bw.pack(lengths, self.genesis.part_bytes, len(foot))
         parts = [bytearray(size) for size in packing.part_sizes]
@@ -90,7 +91,8 @@ class TinySpace:
             form, place, side_used = bw.FORM_UNIFORM, lengths[0], b""
         elif len(side) > bw.INLINE_BYTES_MAX:
             form, place, side_used = bw.FORM_FOOTER, packing.footer[1], b""
-        return bw.Shape(form, 0, len(parts), len(items[0]), len(foot), place, packing.total, len(items), 0, 0, side_used,
+        return bw.Shape(form, 0, len(parts), len(items[0]), len(foot), place, packing.total, len(items), 0, 0,
+                        side_used,
                         None if form == bw.FORM_FOOTER else tuple(lengths))
 
     def publish(self, name, items, span=3):
