@@ -28,7 +28,7 @@ C_FOLDERS = ["include", "src", "cli", "tests", "bench", "examples"]
 
 # Suites that the complete build must have; one that runs no test fails.
 UNIT_SUITES = ["base", "codec", "payload", "input", "store", "protocol", "client", "api"]
-SUITES = UNIT_SUITES + ["contract", "golden", "cli"]
+SUITES = UNIT_SUITES + ["contract", "golden", "fuzz", "cli"]
 COVERED_LAYERS = ["codec", "protocol"]
 COVERAGE_PERCENT_MIN = 90
 
@@ -166,7 +166,7 @@ def counted(output, code):
 
 # ---- kinds of sections -------------------------------------------------------------------------
 
-def configure(run, name, compiler, options):
+def configure(run, name, compiler, options, targets=()):
     """A build folder under build/, kept from run to run, made anew when its options changed."""
     folder = BUILD / name
     wanted = json.dumps([compiler, options])
@@ -177,7 +177,7 @@ def configure(run, name, compiler, options):
         if not run.step(["meson", "setup", *wipe, *options, str(folder), "."], environment):
             return None
         note.write_text(wanted, encoding="utf-8")
-    return str(folder) if run.step(["ninja", "-C", str(folder), "-j", JOBS]) else None
+    return str(folder) if run.step(["ninja", "-C", str(folder), "-j", JOBS, *targets]) else None
 
 
 def run_suite(run, folder, suite):
@@ -300,12 +300,26 @@ def coverage_section(run):
             run.count.passed += 1
 
 
+def fuzz_section(seconds, least):
+    """Each target for `seconds`, then the coverage of each decoder by its corpus."""
+    def section(run):
+        folder = configure(run, "fuzz", "clang", FUZZ, ["fuzzers"])
+        if folder:
+            run.tests(["python3", "tests/fuzz/run.py", folder, "--seconds", str(seconds), "--least",
+                       str(least), "--jobs", JOBS], show=30)
+        folder = configure(run, "coverage", "gcc", COVERAGE)
+        if folder:
+            run.tests(["python3", "tests/fuzz/coverage.py", folder], show=30)
+    return section
+
+
 # ---- the table ---------------------------------------------------------------------------------
 
 GCC = ["-Dwerror=true"]
 CLANG = ["-Dwerror=true", "-Db_lundef=false"]
 ASAN = ["-Db_sanitize=address,undefined", "-Dbench=false"]
 TSAN = ["-Db_sanitize=thread", "-Db_lundef=false", "-Dbench=false"]
+FUZZ = [*CLANG, "-Dfuzz=true", "-Db_sanitize=address,undefined", "-Dbench=false"]
 COVERAGE = ["-Db_coverage=true", "-Doptimization=0", "-Dbench=false"]
 
 CRASH = ["python3", "tests/crash/run.py"]
@@ -364,6 +378,8 @@ SECTIONS: List[Section] = [
             suites_of_build("clang", TSAN, ["store", "client", "api"])),
     Section("coverage", f"codec and protocol: at least {COVERAGE_PERCENT_MIN} % of lines", 3, 5,
             coverage_section),
+    Section("fuzz", "libFuzzer on every decoder, 5 s each; coverage of each by its corpus", 5, 60,
+            fuzz_section(5, 10**6), fuzz_section(180, 10**8)),
     Section("independent", "the decoder in plain Python: golden files, namespaces, the judge", 1, 1,
             programs(["python3", "tests/independent/test_golden.py"])),
     Section("crash", "kill -9 and SIGSTOP of real processes at named points", 12, 120,
