@@ -38,8 +38,8 @@ uint32_t bw_consumer_c(const bw_consumer *consumer);
 /**
  * The next item. BW_END: sealed, and all was handed out. BW_STARVED: nothing new in time (the
  * message says why: newest step, producers, age of the last commit), or what keeps the store from
- * answering (BW_IO …). BW_TRIMMED, BW_CORRUPT (names key, step, slice), BW_INTERRUPTED. A failed call
- * changes nothing: the next one looks again.
+ * answering (BW_IO …). BW_TRIMMED, BW_CORRUPT (names key, step, slice), BW_INTERRUPTED. A failed
+ * call changes nothing: the next one looks again.
  */
 bw_status bw_consumer_next(bw_consumer *consumer, int64_t timeout_ns, bw_item **item,
                            bw_error *error);
