@@ -4,6 +4,7 @@
 #include "file_fixture.h"
 #include "tests/contract/contract_ops.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
 #include <setjmp.h>
@@ -16,30 +17,33 @@
 
 #include <cmocka.h>
 
-static void write_line(const char *path, const char *line)
+static bool write_line(const char *path, const char *line)
 {
     const int fd = open(path, O_WRONLY);
-    assert_true(fd >= 0);
-    assert_int_equal(write(fd, line, strlen(line)), (ssize_t)strlen(line));
-    close(fd);
+    const bool written = fd >= 0 && write(fd, line, strlen(line)) == (ssize_t)strlen(line);
+    if (fd >= 0)
+        close(fd);
+    return written;
 }
 
-/** A mount namespace of our own; with a user namespace around it when we are not root. */
-static int enter_namespace(void **state)
+/** A mount namespace of our own; with a user namespace around it when we are not root. False where
+ * the kernel refuses both, as in most containers. */
+static bool enter_namespace(void)
 {
-    (void)state;
     const uid_t uid = getuid();
     const gid_t gid = getgid();
     if (unshare(CLONE_NEWNS) != 0) {
-        char line[64];
-        assert_int_equal(unshare(CLONE_NEWUSER | CLONE_NEWNS), 0);
-        write_line("/proc/self/setgroups", "deny");
-        (void)snprintf(line, sizeof line, "0 %u 1", (unsigned)uid);
-        write_line("/proc/self/uid_map", line);
-        (void)snprintf(line, sizeof line, "0 %u 1", (unsigned)gid);
-        write_line("/proc/self/gid_map", line);
+        char uid_line[64], gid_line[64];
+        (void)snprintf(uid_line, sizeof uid_line, "0 %u 1", (unsigned)uid);
+        (void)snprintf(gid_line, sizeof gid_line, "0 %u 1", (unsigned)gid);
+        if (unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0 ||
+            !write_line("/proc/self/setgroups", "deny") ||
+            !write_line("/proc/self/uid_map", uid_line) ||
+            !write_line("/proc/self/gid_map", gid_line))
+            return false;
     }
-    return mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL);
+    /* Where "/" is no mount point (a chroot) this is EINVAL; what is mounted below is unmounted. */
+    return mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 || errno == EINVAL;
 }
 
 static int mount_set_up(void **state)
@@ -164,5 +168,10 @@ int main(void)
         MOUNT_CASE(test_a_file_system_that_became_read_only),
         MOUNT_CASE(test_a_mount_inside_the_root),
     };
-    return cmocka_run_group_tests(tests, enter_namespace, NULL);
+    if (!enter_namespace()) {
+        printf("%zu skipped: this machine refuses mount namespaces: %s\n",
+               sizeof tests / sizeof tests[0], strerror(errno));
+        return 0;
+    }
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }
