@@ -116,6 +116,10 @@ static const char *inline_fault(shape *s, uint32_t slices, wire_reader *side)
 
 const char *shape_fault_places(shape *s, uint32_t slices, wire_reader *side)
 {
+    /* A part is opened for a slice only; what walks the parts must not walk more than there can be.
+     */
+    if (s->parts > slices)
+        return "more parts than slices";
     if (s->form == FORM_INLINE)
         return inline_fault(s, slices, side);
     if (s->form == FORM_FOOTER && (uint64_t)slices * LENGTH_LEB_BYTES <= INLINE_BYTES_MAX)
