@@ -28,7 +28,7 @@ C_FOLDERS = ["include", "src", "cli", "tests", "bench", "examples"]
 
 # Suites that the complete build must have; one that runs no test fails.
 UNIT_SUITES = ["base", "codec", "payload", "input", "store", "protocol", "client", "api"]
-SUITES = UNIT_SUITES + ["contract", "golden", "fuzz", "cli"]
+SUITES = UNIT_SUITES + ["contract", "golden", "fuzz", "hostile", "cli"]
 COVERED_LAYERS = ["codec", "protocol"]
 COVERAGE_PERCENT_MIN = 90
 

@@ -142,7 +142,7 @@ def _decode_shape(r, side, slices, part_bytes):
     form, kind, parts, items, footer_bytes, offset, place, total, samples, tokens, tag = SHAPE.unpack(row)
     r.need(form <= 2, f"form {form}")
     r.need(kind < len(KINDS), f"kind {kind}")
-    r.need(parts >= 1 and 1 <= items <= ITEMS_MAX, f"{parts} parts, {items} items")
+    r.need(1 <= parts <= slices and 1 <= items <= ITEMS_MAX, f"{parts} parts, {items} items")
     r.need(OVERHEAD < footer_bytes <= 16 * MIB + OVERHEAD, f"a footer of {footer_bytes} bytes")
     lengths, used = None, b""
     if form == FORM_UNIFORM:

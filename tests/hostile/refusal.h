@@ -1,0 +1,34 @@
+// SPDX-FileCopyrightText: The BatchWeave authors
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * What every hostile row must show: the right code, told in words, in less than 10 ms and 1 MiB.
+ */
+#ifndef HOSTILE_REFUSAL_H
+#define HOSTILE_REFUSAL_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/error.h"
+
+#define REFUSAL_NS_MAX 10000000ll
+#define REFUSAL_BYTES_MAX ((size_t)1 << 20)
+
+/** Tries once; everything that it made it has released when it returns. */
+typedef bw_status (*attempt_fn)(void *context, bw_error *error);
+
+/**
+ * Fails the test unless `attempt` ends in `expected`. Memory: at most REFUSAL_BYTES_MAX above
+ * `bytes_usual`. Time: one of several tries must be fast enough, since other processes run too.
+ */
+void expect_refusal(attempt_fn attempt, void *context, bw_status expected, size_t bytes_usual);
+/** The memory that an attempt takes which succeeds. */
+size_t expect_success(attempt_fn attempt, void *context);
+/** Prints how many there were, and the slowest and the largest. For the end of a program. */
+int print_refusals(void **state);
+
+#endif
