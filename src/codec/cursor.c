@@ -11,6 +11,10 @@
  * builds. */
 #define CURSOR_TEXT_MAX (128u << 10)
 #define CURSOR_KEYS 9u
+/* Of the longest cursor: the object, the list of skips and each of them; and what stands between
+ * keys, skips and their ends. */
+#define OPENINGS_MAX (2u + SKIPS_MAX)
+#define COMMAS_MAX (CURSOR_KEYS - 1u + 2u * SKIPS_MAX)
 #define NONCE_BYTES 8u
 
 static bool skips_are_valid(const skip_range *skips, uint32_t count)
@@ -139,11 +143,26 @@ static bw_status read_fields(const json_t *root, cursor *c, bw_error *error)
     return BW_OK;
 }
 
+/* A parser takes a hundred bytes and more for a list of two characters, so that 128 KiB of them
+ * would take megabytes: they are counted before. No text of a cursor holds any of these characters.
+ */
+static bool structure_fits(view json)
+{
+    uint32_t openings = 0, commas = 0;
+    for (size_t i = 0; i < json.size; i++) {
+        openings += json.data[i] == '[' || json.data[i] == '{';
+        commas += json.data[i] == ',';
+    }
+    return openings <= OPENINGS_MAX && commas <= COMMAS_MAX;
+}
+
 bw_status cursor_decode(view json, cursor *c, bw_error *error)
 {
     memset(c, 0, sizeof *c);
     if (json.size == 0 || json.size > CURSOR_TEXT_MAX)
         return error_set(error, BW_CURSOR_INVALID, "cursor: %zu bytes of JSON", json.size);
+    if (!structure_fits(json))
+        return error_set(error, BW_CURSOR_INVALID, "cursor: more lists or values than any has");
     json_error_t why;
     json_t *root = json_loadb((const char *)json.data, json.size, JSON_REJECT_DUPLICATES, &why);
     if (root == NULL && json_error_code(&why) == json_error_out_of_memory)

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 /** Memory for a frame grows by at most this much ahead of its bytes. */
-#define STEP_BYTES (1u << 20)
+#define STEP_BYTES (256u << 10)
 #define LENGTH_BYTES 4u
 /** Passing over frames of a file never waits, but may take long. */
 #define TICK_FRAMES 4096u
