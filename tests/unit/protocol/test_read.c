@@ -1,0 +1,127 @@
+// SPDX-FileCopyrightText: The BatchWeave authors
+// SPDX-License-Identifier: Apache-2.0
+#include "protocol/read.h"
+
+#include "base/alloc.h"
+#include "world.h"
+#include <string.h>
+
+/* Version 1 and one of a producer's, as they lie in the store. */
+typedef struct fixture {
+    world world;
+    actor actor;
+    hash128 first_hash; /* of version 1 */
+    bw_error error;
+} fixture;
+
+static void open_all(fixture *f)
+{
+    memset(f, 0, sizeof *f);
+    world_open(&f->world, &(world_options){.block_size = 8});
+    actor_start(&f->actor, &f->world, "p");
+    actor_open(&f->actor);
+    assert_true(world_has_manifest(&f->world, 2));
+    object_key key;
+    const uint8_t *bytes = NULL;
+    size_t size = 0;
+    key_manifest(&key, 1);
+    assert_true(mem_space_get(f->world.space, key.text, &bytes, &size));
+    assert_int_equal(hash_bytes(bytes, size, &f->first_hash), 0);
+}
+
+static void close_all(fixture *f)
+{
+    actor_stop(&f->actor);
+    world_close(&f->world);
+}
+
+static machine_reply reply_with(fixture *f, uint64_t version)
+{
+    object_key key;
+    const uint8_t *bytes = NULL;
+    machine_reply reply = {.outcome = STORE_OK};
+    key_manifest(&key, version);
+    assert_true(mem_space_get(f->world.space, key.text, &bytes, &reply.size));
+    reply.bytes = mem_dup(bytes, reply.size);
+    assert_non_null(reply.bytes);
+    return reply;
+}
+
+/* Refused with the manifest's key; what was read is still the driver's unless it was decoded. */
+static void refused(fixture *f, machine_reply *reply, const genesis *g, uint64_t version,
+                    const hash128 *previous, bw_status expected)
+{
+    manifest *m = NULL;
+    object_key key;
+    key_manifest(&key, version);
+    assert_int_equal(manifest_read(reply, g, version, previous, &m, &f->error), expected);
+    assert_null(m);
+    assert_string_equal(bw_error_key(&f->error), key.text);
+    mem_free(reply->bytes);
+    reply->bytes = NULL;
+}
+
+static void test_the_one_that_was_asked_for(void **state)
+{
+    (void)state;
+    fixture f;
+    open_all(&f);
+    for (uint64_t version = 1; version <= 2; version++) {
+        manifest *m = NULL;
+        machine_reply reply = reply_with(&f, version);
+        assert_int_equal(manifest_read(&reply, &f.world.genesis, version,
+                                       version == 2 ? &f.first_hash : NULL, &m, &f.error),
+                         BW_OK);
+        assert_null(reply.bytes); /* the manifest's */
+        assert_int_equal(m->version, version);
+        manifest_unref(m);
+    }
+    close_all(&f);
+}
+
+static void test_another_one(void **state)
+{
+    (void)state;
+    fixture f;
+    open_all(&f);
+    genesis other = f.world.genesis;
+    other.uuid[3] ^= 1u;
+    machine_reply reply = reply_with(&f, 2);
+    refused(&f, &reply, &other, 2, NULL, BW_WRONG_NAMESPACE);
+    reply = reply_with(&f, 2);
+    refused(&f, &reply, &f.world.genesis, 3, NULL, BW_CORRUPT);
+    hash128 previous = f.first_hash;
+    previous.bytes[0] ^= 1u;
+    reply = reply_with(&f, 2);
+    refused(&f, &reply, &f.world.genesis, 2, &previous, BW_CORRUPT);
+    assert_non_null(strstr(f.error.message, "does not follow version 1"));
+    close_all(&f);
+}
+
+static void test_damaged_or_too_large(void **state)
+{
+    (void)state;
+    fixture f;
+    open_all(&f);
+    machine_reply reply = reply_with(&f, 2);
+    reply.bytes[reply.size / 2] ^= 1u;
+    refused(&f, &reply, &f.world.genesis, 2, NULL, BW_CORRUPT);
+    reply = (machine_reply){.outcome = STORE_FATAL, .code = BW_TOO_LARGE};
+    assert_true(reply_oversized(&reply));
+    refused(&f, &reply, &f.world.genesis, 2, NULL, BW_CORRUPT);
+    reply.code = BW_IO;
+    assert_false(reply_oversized(&reply));
+    reply = (machine_reply){.outcome = STORE_RETRY, .code = BW_TOO_LARGE};
+    assert_false(reply_oversized(&reply));
+    close_all(&f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_the_one_that_was_asked_for),
+        cmocka_unit_test(test_another_one),
+        cmocka_unit_test(test_damaged_or_too_large),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
