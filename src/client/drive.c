@@ -59,6 +59,7 @@ void drive_free(drive *d)
     /* What is still in flight is polled for a moment so that its memory can be released; a store
      * that answers no more keeps it. */
     store_op *done[DRIVE_INFLIGHT_MAX];
+    store_cancel(d->store);
     while (d->inflight > 0) {
         const size_t count = store_poll(d->store, done, DRIVE_INFLIGHT_MAX, DRIVE_POLL_NS);
         if (count == 0)

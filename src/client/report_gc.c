@@ -19,11 +19,24 @@ static void put_summary(report *r, const sweep_report *s)
     json_put_object_end(&r->out);
 }
 
+static uint64_t progress(const sweep_report *s)
+{
+    return s->blocks_retired + s->manifests_deleted + s->ghosts_deleted;
+}
+
+/* A pass takes as long as it takes, but it ends when nothing comes of it for the report's time: the
+ * machine itself repeats a failing request for ever. */
 static bw_status run_sweep(report *r, reader *from, sweep *s, bw_error *error)
 {
     sweep_start(s, clock_now(clock_system()), TIME_NEVER);
     const machine m = {&sweep_machine, s};
-    const bw_status status = drive_run(from->drive, m, TIME_NEVER, NULL);
+    bw_status status = BW_TIMEOUT;
+    for (uint64_t before = 0, now = 1; status == BW_TIMEOUT && now != before;) {
+        before = progress(sweep_reported(s));
+        status =
+            drive_run(from->drive, m, clock_deadline(clock_system(), r->options->timeout_ns), NULL);
+        now = progress(sweep_reported(s));
+    }
     if (status != BW_OK)
         return error_set(error, status, "gc: %s", bw_status_text(status));
     const sweep_report *done = sweep_reported(s);

@@ -165,8 +165,14 @@ bw_status cursor_decode(view json, cursor *c, bw_error *error)
         return error_set(error, BW_CURSOR_INVALID, "cursor: more lists or values than any has");
     json_error_t why;
     json_t *root = json_loadb((const char *)json.data, json.size, JSON_REJECT_DUPLICATES, &why);
-    if (root == NULL && json_error_code(&why) == json_error_out_of_memory)
-        return error_set(error, BW_NOMEM, "cursor: no memory to read the JSON");
+    if (root == NULL) { /* jansson may call it an invalid token when memory ran out */
+        root = json_loadb((const char *)json.data, json.size, JSON_REJECT_DUPLICATES, &why);
+        void *memory = mem_alloc(json.size);
+        const bool none = memory == NULL || json_error_code(&why) == json_error_out_of_memory;
+        mem_free(memory);
+        if (root == NULL && none)
+            return error_set(error, BW_NOMEM, "cursor: no memory to read the JSON");
+    }
     if (root == NULL)
         return error_set(error, BW_CURSOR_INVALID, "cursor: line %d column %d: %s", why.line,
                          why.column, why.text);

@@ -99,7 +99,10 @@ bool store_op_check(store_op *op)
     default:
         valid = (unsigned)op->kind < STORE_OP_KINDS && store_key_is_valid(op->key);
     }
-    if (!valid)
+    if (op->key[0] == '\0' && op->kind != STORE_LIST && op->kind != STORE_DELETE)
+        store_op_end(op, STORE_FATAL, BW_NOMEM, "%s: no memory to make the name of the object",
+                     store_op_name(op->kind)); /* codec/key.h */
+    else if (!valid)
         store_op_end(op, STORE_FATAL, BW_INVALID, "%s: not a valid key, prefix or range",
                      store_op_name(op->kind));
     return valid;

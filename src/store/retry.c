@@ -30,6 +30,7 @@ typedef struct retry_store {
     size_t count, capacity;
     size_t waiting;    /* records with a due time */
     op_queue complete; /* ended here, without the inner store */
+    bool cancelled;    /* nothing is tried again */
     lock lock;         /* of what another thread's wake touches */
     condition wakes;
     struct {
@@ -93,7 +94,8 @@ static bool settle(retry_store *r, store_op *op)
     if (op->outcome == STORE_RETRY && op->kind != STORE_CREATE) {
         const int64_t now = retry_now(r);
         const int64_t pause = backoff(r, tries);
-        if (tries < r->options.attempts_max && pause <= record->deadline_ns - now) {
+        const bool again = !r->cancelled && tries < r->options.attempts_max;
+        if (again && pause <= record->deadline_ns - now) {
             record->due_ns = now + pause;
             r->waiting++;
             return false;
@@ -197,6 +199,20 @@ static bw_status retry_clone(store *s, store **out, bw_error *error)
     return status;
 }
 
+static void retry_cancel(store *s)
+{
+    retry_store *r = retry_of(s);
+    r->cancelled = true;
+    for (size_t i = r->count; i-- > 0;) {
+        retry_record *record = &r->records[i];
+        if (record->due_ns < 0)
+            continue;
+        op_queue_push(&r->complete, record->op);
+        r->waiting--;
+        forget(r, record); /* the last one, looked at already, takes its place */
+    }
+}
+
 static void retry_wake(store *s)
 {
     retry_store *r = retry_of(s);
@@ -215,6 +231,7 @@ static const store_driver retry_driver = {
     .close = retry_close,
     .probe = store_probe_by_ops,
     .wake = retry_wake,
+    .cancel = retry_cancel,
 };
 
 bw_status store_retry_wrap(store *inner, const store_retry_options *options, store **out,

@@ -40,6 +40,12 @@ void store_wake(store *s)
         s->driver->wake(s);
 }
 
+void store_cancel(store *s)
+{
+    if (s->driver->cancel != NULL)
+        s->driver->cancel(s);
+}
+
 store_outcome store_run(store *s, store_op *op)
 {
     store_submit(s, op);

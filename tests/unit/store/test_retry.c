@@ -220,6 +220,33 @@ static void test_others_go_on_while_one_waits(void **state)
     close_all(&f);
 }
 
+/* Regression: a request in its pause did not come back to who closed, whose memory for it was lost.
+ */
+static void test_cancel_brings_back_what_waits(void **state)
+{
+    (void)state;
+    const store_retry_options options = quick_on(&standing);
+    fixture f = {0};
+    open_with(&f, "retry-before:head:slow:0", &options);
+    now_ns = 0;
+    store_op slow[2];
+    store_op *done[2] = {NULL, NULL};
+    for (int i = 0; i < 2; i++) {
+        store_op_init(&slow[i], STORE_HEAD, "slow");
+        store_submit(f.store, &slow[i]);
+    }
+    (void)store_poll(f.store, done, 2, 0);
+    assert_int_equal(store_poll(f.store, done, 2, 0), 0);
+    store_cancel(f.store);
+    size_t count = 0;
+    while (count < 2)
+        count += store_poll(f.store, done + count, 2 - count, 0);
+    assert_int_equal(slow[0].outcome, STORE_RETRY);
+    assert_int_equal(slow[1].outcome, STORE_RETRY);
+    assert_int_equal(sent(&f, STORE_HEAD), 2);
+    close_all(&f);
+}
+
 static void *wake_soon(void *context)
 {
     store_wake(context);
@@ -283,6 +310,7 @@ int main(void)
         cmocka_unit_test(test_gives_up_at_its_time_limit),
         cmocka_unit_test(test_pauses_grow_with_full_jitter),
         cmocka_unit_test(test_others_go_on_while_one_waits),
+        cmocka_unit_test(test_cancel_brings_back_what_waits),
         cmocka_unit_test(test_wake_ends_a_wait),
         cmocka_unit_test(test_clones_do_not_pause_alike),
     };
