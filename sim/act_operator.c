@@ -169,6 +169,7 @@ static void seal(process *p, sealer *o)
     const bool force = last || (s->plan.seals_early && rng_below(&p->random, 3) == 0);
     o->intent = (intent){.kind = INTENT_SEAL, .seal = {.force = force}};
     o->sealing = true;
+    s->history->forced |= force;
     o->may_be_sealed = s->plan.expected == 0 && all_finished(s);
     o->opens = model_of(s)->opens;
     o->attempts_from = s->history->attempt_count;

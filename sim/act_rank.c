@@ -51,7 +51,7 @@ typedef struct rank {
     slot slots[SLOTS_MAX]; /* a ring; the first is the cursor's step */
     uint32_t first, count;
     uint64_t plan_step;
-    bool walking, reads_segment, begins, thinks;
+    bool open, walking, reads_segment, begins, thinks;
     segment_ref wanted;  /* scratch of a lookup */
     segment_ref reading; /* the segment that is being read */
     uint32_t segment_misses;
@@ -181,8 +181,7 @@ static void start(process *p, rank *r)
     sim *s = p->sim;
     bw_error error;
     const manifest *m = chain_held(r->chain);
-    const uint32_t slices = genesis_slices(&s->genesis);
-    const uint32_t slice = kept(p)->slice % slices;
+    const uint32_t slice = kept(p)->slice;
     const position at = {slice / s->genesis.cp, slice % s->genesis.cp};
     if (handout_new(chain_genesis(r->chain), at, s->genesis.dp, &r->handout, &error) != BW_OK) {
         sim_violate(s, "I9", "%s: %s", p->name, error.message);
@@ -352,7 +351,7 @@ static void hand_out(process *p, rank *r, slot *at)
                     .content = row->pad ? 0 : tgb_hash(at->bytes + row->offset, row->stored_bytes),
                     .begins = r->begins};
     r->begins = false;
-    if (at->plan.slice != kept(p)->slice % genesis_slices(&s->genesis))
+    if (at->plan.slice != kept(p)->slice)
         sim_violate(s, "I9", "%s reads slice %u", p->name, at->plan.slice);
     if (at->step != handout_step(r->handout))
         sim_violate(s, "I11", "%s hands out step %" PRIu64 ", it stands at %" PRIu64, p->name,
@@ -424,7 +423,8 @@ static void follow(process *p, rank *r)
         return;
     if (r->poll_ns <= s->now_ns) {
         r->poll_ns = s->now_ns + 1 + (int64_t)rng_below(&p->random, POLL_MAX_NS);
-        begin_walk(p, r, rng_below(&p->random, 16) == 0 ? CHAIN_NEWEST : CHAIN_POLL);
+        const bool newest = !s->plan.polls_only && rng_below(&p->random, 16) == 0;
+        begin_walk(p, r, newest ? CHAIN_NEWEST : CHAIN_POLL);
     } else if (r->poll_ns < p->timer_ns) {
         p->timer_ns = r->poll_ns;
     }
@@ -463,14 +463,14 @@ static void advance(process *p)
     if (r->walking) {
         if (process_busy(p))
             goto on;
-        if (!walked(p, r) && chain_held(r->chain) == NULL) {
-            act_rest(p, POLL_MAX_NS);
-            return;
-        }
+        r->open |= walked(p, r);
     }
-    if (chain_held(r->chain) == NULL) {
-        if (p->timer_ns == TIME_NEVER)
+    /* Only a walk that succeeded gives a place to start from. */
+    if (!r->open) {
+        if (r->poll_ns <= p->sim->now_ns)
             begin_walk(p, r, CHAIN_OPEN);
+        else
+            act_rest(p, r->poll_ns - p->sim->now_ns);
         return;
     }
     if (r->phase == RANK_WALKS) {
@@ -509,6 +509,6 @@ void act_rank(sim *s, uint32_t index)
     (void)snprintf(name, sizeof name, "rank %u", index + 1);
     process *p = process_add(s, &role_rank, name);
     p->keeps = sim_alloc(sizeof(checkpoints));
-    kept(p)->slice = index == 0 ? 0 : UINT32_MAX;
+    kept(p)->slice = s->plan.rank_slices[index];
     process_birth_at(p, (int64_t)rng_below(&s->random, index == 0 ? NS_PER_S : 8 * NS_PER_S));
 }

@@ -277,6 +277,13 @@ static void check_totals(sim *s, model *m, const manifest *now)
                     "all %u producers have finished in version %" PRIu64 ", which is not sealed",
                     expected, now->version);
     if (now->sealed && !m->sealed) {
+        const bool by_finish = expected > 0 && m->finished >= expected;
+        for (uint32_t i = 0; i < IDS_MAX && !by_finish && !s->history->forced; i++)
+            if (m->ids[i].known && !m->ids[i].finished)
+                sim_violate(s, "R10", "version %" PRIu64 " is sealed, %c has not finished",
+                            now->version, (int)('a' + i));
+        if (!by_finish && !s->history->forced && m->finished < expected)
+            sim_violate(s, "R10", "sealed with %" PRIu64 " of %u finished", m->finished, expected);
         m->sealed = true;
         m->sealed_ns = s->now_ns;
         MARK_IF(s, FINISH_SEALED, expected > 0 && m->finished >= expected);

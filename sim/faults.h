@@ -30,6 +30,7 @@
     X(INDEX_DROPPED, 380000, "S2", "put of an index segment not applied, answered RETRY")          \
     X(READ_RETRY, 6000, "S8 S9", "read answered RETRY")                                            \
     X(READ_CORRUPT, 4000, "S16", "a bit of what was read is flipped")                              \
+    X(DAMAGE_STAYS, 300000, "S16", "what was read damaged is damaged for a while")                 \
     X(READ_SHORT, 4000, "S11 S12", "what was read is cut short")                                   \
     X(READ_TOO_LARGE, 1000, "S12", "a read finds more than can be")                                \
     X(DENIED, 400, "S19", "the store denies everything for a while")                               \

@@ -78,6 +78,7 @@ struct history {
     uint64_t commits, rollbacks, sweeps, slices;
     uint64_t end_step; /* where the first rank ended */
     bool ended;
+    bool forced; /* somebody tried to seal by force */
 };
 
 history *history_new(void);

@@ -179,9 +179,20 @@ static void plan_read(sim *s, flight *f)
     }
     if (f->kind != STORE_GET && f->kind != STORE_READ)
         return;
-    if (fault_fires(s, FAULT_READ_CORRUPT, f->where))
+    process *p = f->process;
+    if (fault_fires(s, FAULT_READ_CORRUPT, f->where)) {
         f->damage = DAMAGE_FLIP;
-    else if (fault_fires(s, FAULT_READ_SHORT, f->where))
+        if (fault_fires(s, FAULT_DAMAGE_STAYS, f->where)) {
+            p->bad_object = f->object;
+            p->bad_until_ns = s->now_ns + short_delay(s, f);
+        }
+    } else if (p->bad_object == f->object && s->now_ns < p->bad_until_ns && s->faults.on) {
+        f->damage = DAMAGE_FLIP;
+        fault_hit(s, FAULT_DAMAGE_STAYS);
+    }
+    if (f->damage != DAMAGE_NONE)
+        return;
+    if (fault_fires(s, FAULT_READ_SHORT, f->where))
         f->damage = DAMAGE_CUT;
     else if (f->kind == STORE_GET && fault_fires(s, FAULT_READ_TOO_LARGE, f->where))
         f->damage = DAMAGE_TOO_LARGE;

@@ -85,6 +85,7 @@ void process_birth(process *p)
     p->counted = (chain_counts){0};
     p->denied_until_ns = p->throttled_until_ns = 0;
     p->damaged = 0;
+    p->bad_object = NULL;
     p->searched = p->opens = 0;
     /* Of this life alone: what others do changes nothing. */
     rng_seed(&p->random, sim_draw(p->sim, SALT_REST, process_where(p, UINT32_MAX)));

@@ -50,10 +50,12 @@ struct process {
     chain_counts counted;
     uint64_t newest_at_start; /* the true newest when the machine began */
     int64_t denied_until_ns, throttled_until_ns, skew_ms;
-    uint64_t damaged;  /* reads damaged in this life */
-    int64_t rest_ns;   /* how long it stays dead this time; 0: the role's */
-    uint32_t searched; /* heads asked for */
-    uint32_t opens;    /* 1 + the id that it is opening; 0: none */
+    uint64_t damaged;       /* reads damaged in this life */
+    const void *bad_object; /* damaged whenever this process reads it … */
+    int64_t bad_until_ns;   /* … until then */
+    int64_t rest_ns;        /* how long it stays dead this time; 0: the role's */
+    uint32_t searched;      /* heads asked for */
+    uint32_t opens;         /* 1 + the id that it is opening; 0: none */
     clock_source clock;
 };
 

@@ -49,6 +49,8 @@ typedef struct sim_plan {
     int64_t latency_ns, patience_ns, gap_ns;
     uint32_t conflict_retries, stage_max, prefetch;
     bool rival_founder, seals_early;
+    bool polls_only; /* ranks never ask for a proved newest */
+    uint32_t rank_slices[2];
     bool feud; /* rivals take over from each other all the time */
 } sim_plan;
 

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codec/fold.h"
 
+#include "base/mutant.h"
+
 bool fold_due(const manifest *base, uint32_t tail_cap)
 {
     return base->tail.records > 0 && base->tail.bytes.size > tail_cap / 2;
@@ -63,7 +65,9 @@ bw_status merge_build(const manifest *base, buf *object, segment_ref *ref)
 uint32_t fold_refs(const manifest *base, const segment_ref *merged, const segment_ref *folded,
                    segment_ref *out)
 {
-    const uint32_t at = merged != NULL ? merge_at(base) : base->ref_count;
+    uint32_t at = merged != NULL ? merge_at(base) : base->ref_count;
+    if (merged != NULL && at > 0 && MUTANT(merge_wrong_place))
+        at--;
     uint32_t count = 0;
     for (uint32_t i = 0; i < base->ref_count; i++) {
         if (i == at)

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codec/segment.h"
 
+#include "base/mutant.h"
+
 #include <string.h>
 
 #define ZERO_AFTER_LEVEL 7u
@@ -147,8 +149,9 @@ bw_status segment_open(view object, const segment_ref *ref, const uint8_t uuid[U
     hash128 hash;
     if (hash_bytes(object.data, object.size, &hash) != BW_OK)
         return error_set(error, BW_NOMEM, "segment: no memory to hash it");
-    if (!hash_equal(&hash, &ref->hash) || object.size != ref->bytes || s->level != ref->level ||
-        s->first != ref->first || s->last != ref->last)
+    if ((!hash_equal(&hash, &ref->hash) && !MUTANT(segment_hash_unchecked)) ||
+        object.size != ref->bytes || s->level != ref->level || s->first != ref->first ||
+        s->last != ref->last)
         return error_set(error, BW_CORRUPT, "segment: not the object that the reference names");
     return BW_OK;
 }

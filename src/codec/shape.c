@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codec/shape.h"
 
+#include "base/mutant.h"
 #include "codec/dedupe.h"
 #include "codec/genesis.h"
 
@@ -167,7 +168,8 @@ static bw_status place_inline(const shape *s, uint32_t slices, uint64_t part_byt
     *out = (place){0, 0, 0};
     for (uint32_t i = 0; i < slices; i++) {
         const uint64_t length = wire_leb(&r);
-        const uint64_t start = align64(out->offset + out->bytes);
+        const uint64_t end = out->offset + out->bytes;
+        const uint64_t start = MUTANT(inline_place_wrong) ? end : align64(end);
         const bool opens = start > 0 && start + length > part_bytes;
         *out = (place){out->part + opens, opens ? 0 : start, length};
     }

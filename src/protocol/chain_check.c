@@ -5,11 +5,13 @@
  * what was read before. */
 #include "protocol/chain_walk.h"
 
+#include "base/mutant.h"
+
 #define CHECK_CACHE_BYTES ((size_t)4 << 20)
 
 static void judge(chain *c, const hash128 *sum)
 {
-    if (hash_equal(sum, &c->held->sum)) {
+    if (hash_equal(sum, &c->held->sum) || MUTANT(gap_unchecked)) {
         c->linked = true;
         chain_arrive(c);
         return;

@@ -3,6 +3,7 @@
 /* From a manifest to its successors, and the markers that prove them. */
 #include "protocol/chain_walk.h"
 
+#include "base/mutant.h"
 #include "protocol/read.h"
 #include <assert.h>
 
@@ -20,6 +21,12 @@
 static void ask_marker(chain *c, walk_state state, uint64_t version)
 {
     c->state = state;
+    /* The block of what is held was found unmarked when that was proved. */
+    if (state == WALK_TIP && c->held != NULL && MUTANT(marker_remembered) &&
+        genesis_block(&c->genesis, c->held->version) == genesis_block(&c->genesis, version)) {
+        chain_marker_read(c, false);
+        return;
+    }
     (void)ask_add(&c->asks, ROLE_MARKER, STORE_GET, genesis_block(&c->genesis, version));
 }
 
@@ -84,7 +91,7 @@ static void next_absent(chain *c)
         return;
     }
     c->quiet_polls++;
-    if (c->want_newest || c->quiet_polls % MARKER_EVERY == 0)
+    if (c->want_newest || (c->quiet_polls % MARKER_EVERY == 0 && !MUTANT(marker_of_quiet)))
         ask_marker(c, WALK_NEWEST, c->tip->version + 1);
     else
         chain_check_gap(c);
@@ -117,11 +124,11 @@ void chain_stepped(chain *c, const ask *a, machine_reply *reply)
 }
 
 /* The marker is absent after the damaged object was read: it stands in the way. What was read
- * before it is proved by the same read, and kept. */
+ * before it is proved by the same read, and kept where it is news. */
 static void blocked(chain *c)
 {
     const bw_status status = c->odd_status == BW_FORMAT ? BW_FORMAT : BW_CHAIN_BLOCKED;
-    if (c->tip != NULL && c->linked && c->tip != c->held) {
+    if (c->tip != NULL && c->linked && (c->held == NULL || c->tip->version > c->held->version)) {
         manifest *m = manifest_ref(c->tip);
         chain_fail_with(c, status, &c->odd);
         chain_adopt(c, m);
@@ -133,6 +140,10 @@ static void blocked(chain *c)
 
 void chain_marker_read(chain *c, bool present)
 {
+    if (present && ((c->state == WALK_TIP && MUTANT(marker_of_tip)) ||
+                    (c->state == WALK_NEWEST && MUTANT(marker_of_newest)) ||
+                    (c->state == WALK_ODD && MUTANT(marker_of_odd))))
+        present = false;
     if (present) {
         chain_reopen(c);
         return;

@@ -5,6 +5,7 @@
 #include "protocol/commit.h"
 
 #include "base/alloc.h"
+#include "base/mutant.h"
 #include "protocol/commit_state.h"
 #include "protocol/read.h"
 #include <assert.h>
@@ -181,6 +182,12 @@ static bool commit_next(void *self, machine_request *request)
     case COMMIT_ASK_FOLD:
         segment_ref_key(&c->fold.ref, &request->key);
         request_object(request, &c->fold.object);
+        if (a->kind == STORE_DELETE && MUTANT(loser_deletes)) {
+            static object_key doomed;
+            doomed = request->key;
+            request->keys = &doomed;
+            request->key_count = 1;
+        }
         break;
     case COMMIT_ASK_MERGE:
         segment_ref_key(&c->merge.ref, &request->key);

@@ -4,6 +4,7 @@
  * nothing else (R4 – R6, R8). */
 #include "protocol/commit_state.h"
 
+#include "base/mutant.h"
 #include "protocol/read.h"
 #include <assert.h>
 #include <string.h>
@@ -29,7 +30,7 @@ void commit_again(commit *c, ask *a, const machine_reply *reply)
     const bool doubtful = c->attempt.open && c->attempt.landed;
     const bw_status status = machine_status(reply);
     const char *why = reply->message != NULL ? reply->message : bw_status_text(status);
-    if ((definite || late) && !doubtful) {
+    if ((definite || late) && (!doubtful || MUTANT(deadline_is_failure))) {
         const uint32_t attempts = a->attempts + 1;
         ask_done(&c->asks, a);
         commit_fail(c, COMMIT_FAILED, status, "%s", why);
@@ -44,7 +45,17 @@ void commit_again(commit *c, ask *a, const machine_reply *reply)
 
 void commit_created(commit *c, ask *a, machine_reply *reply)
 {
-    switch (reply->outcome) {
+    store_outcome outcome = reply->outcome;
+    if ((outcome == STORE_UNKNOWN && MUTANT(unknown_is_success)) ||
+        (outcome == STORE_EXISTS && MUTANT(exists_is_ours)))
+        outcome = STORE_CREATED;
+    if ((outcome == STORE_UNKNOWN && MUTANT(unknown_is_failure)) ||
+        (outcome == STORE_EXISTS && MUTANT(exists_is_lost))) {
+        ask_done(&c->asks, a);
+        commit_lost(c);
+        return;
+    }
+    switch (outcome) {
     case STORE_CREATED:
         ask_done(&c->asks, a);
         c->attempt.landed = true;
@@ -61,6 +72,14 @@ void commit_created(commit *c, ask *a, machine_reply *reply)
         if (reply->outcome == STORE_UNKNOWN) {
             c->attempt.landed = true; /* and no later RETRY takes that back */
             c->counts.unknown++;
+        }
+        if (reply->outcome == STORE_RETRY && MUTANT(retry_lowers_unknown))
+            c->attempt.landed = false;
+        if (reply->outcome == STORE_UNKNOWN && MUTANT(unknown_rebuilds)) {
+            ask_done(&c->asks, a);
+            commit_close_attempt(c);
+            commit_consider(c);
+            return;
         }
         c->counts.resent++;
         commit_again(c, a, reply);
@@ -96,7 +115,8 @@ static void judge_read(commit *c)
         error_copy(&c->report.error, &c->read_error);
         c->report.error.code = BW_CHAIN_BLOCKED;
         commit_end_with(c, COMMIT_FAILED, BW_CHAIN_BLOCKED);
-    } else if (token_equal(&m->nonce, &c->attempt.next->nonce)) {
+    } else if ((token_equal(&m->nonce, &c->attempt.next->nonce) || MUTANT(nonce_ignored)) &&
+               !MUTANT(nonce_never_ours)) {
         c->counts.exists_ours++;
         won(c);
     } else {
@@ -111,11 +131,15 @@ static void judge_read(commit *c)
 void commit_marked(commit *c, ask *a, machine_reply *reply)
 {
     const bool absent = reply->outcome == STORE_NOT_FOUND;
-    const bool present = reply->outcome == STORE_OK || reply_oversized(reply);
+    bool present = reply->outcome == STORE_OK || reply_oversized(reply);
     if (!absent && !present) {
         commit_again(c, a, reply);
         return;
     }
+    if (present && c->state == STATE_MARK && MUTANT(marker_after_created))
+        present = false;
+    if (present && c->state == STATE_READ_MARK && MUTANT(marker_after_exists))
+        present = false;
     ask_done(&c->asks, a);
     if (present) {
         if (c->state == STATE_MARK)

@@ -5,6 +5,7 @@
 #include "protocol/commit_state.h"
 
 #include "base/alloc.h"
+#include "base/mutant.h"
 #include "codec/small.h"
 #include "protocol/read.h"
 #include <assert.h>
@@ -17,7 +18,9 @@
 const segment_ref *commit_durable_fold(const commit *c, const manifest *base)
 {
     const put_slot *slot = &c->fold;
-    return slot->state == PUT_DURABLE && hash_equal(&slot->base, &base->hash) ? &slot->ref : NULL;
+    const bool same = hash_equal(&slot->base, &base->hash) ||
+                      (slot->state == PUT_DURABLE && MUTANT(fold_of_another_tail));
+    return slot->state == PUT_DURABLE && same ? &slot->ref : NULL;
 }
 
 /* Steps never change on the chain, so first, last and level say which references an index of a
@@ -34,7 +37,9 @@ static bool slot_merges(const put_slot *slot, const manifest *base)
 const segment_ref *commit_durable_merge(const commit *c, const manifest *base)
 {
     const put_slot *slot = &c->merge;
-    return slot->state == PUT_DURABLE && slot_merges(slot, base) ? &slot->ref : NULL;
+    const bool durable =
+        slot->state == PUT_DURABLE || (slot->state == PUT_ASKED && MUTANT(merge_not_durable));
+    return durable && slot_merges(slot, base) ? &slot->ref : NULL;
 }
 
 static void ask_put(commit *c, put_slot *slot, bool must)
@@ -92,6 +97,10 @@ void commit_need_fold(commit *c)
         return;
     }
     ask_put(c, &c->fold, true);
+    if (MUTANT(fold_not_durable)) {
+        c->fold.state = PUT_DURABLE;
+        commit_consider(c);
+    }
 }
 
 void commit_need_merge(commit *c)
@@ -114,7 +123,7 @@ void commit_need_merge(commit *c)
 void commit_put_answered(commit *c, ask *a, put_slot *slot, machine_reply *reply)
 {
     const bool waiting = c->state == (slot == &c->fold ? STATE_FOLD : STATE_MERGE);
-    if (reply->outcome == STORE_OK) {
+    if (reply->outcome == STORE_OK || MUTANT(fold_failed_durable)) {
         slot->state = PUT_DURABLE;
         c->counts.segment_bytes += slot->object.size;
         ask_done(&c->asks, a);

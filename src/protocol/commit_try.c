@@ -4,6 +4,7 @@
 #include "protocol/commit_state.h"
 
 #include "base/alloc.h"
+#include "base/mutant.h"
 #include <assert.h>
 
 #define BUILD_SLACK_BYTES 4096u
@@ -12,6 +13,8 @@ static intent_verdict apply(commit *c, manifest *draft, token128 *nonce)
 {
     const manifest *base = chain_held(c->chain);
     rng_bytes(&c->random, nonce->bytes, TOKEN_BYTES);
+    if (c->intent->kind == INTENT_OPEN && MUTANT(open_token_per_try))
+        c->intent->open.token = *nonce;
     const intent_aid aid = {
         .genesis = chain_genesis(c->chain),
         .nonce = *nonce,
@@ -191,7 +194,7 @@ static void witness_fenced(commit *c)
         return;
     }
     c->counts.witness_fenced++;
-    c->report.open_unknown = true;
+    c->report.open_unknown = !MUTANT(fenced_is_definite);
     error_copy(&c->report.error, &c->report.result.error);
     commit_end_with(c, COMMIT_REFUSED, c->report.result.status);
 }
@@ -228,7 +231,9 @@ void commit_witness(commit *c)
     const bool reached = i->kind == INTENT_PUBLISH && !c->attempt.finish &&
                          c->attempt.published > 0 &&
                          c->report.result.already >= c->attempt.already + c->attempt.published;
-    if (verdict == INTENT_ALREADY || reached) {
+    const bool made = (verdict == INTENT_ALREADY || reached || MUTANT(witness_always_made)) &&
+                      !MUTANT(witness_always_lost);
+    if (made) {
         witness_made(c);
     } else {
         c->counts.witness_lost++;
@@ -240,6 +245,8 @@ void commit_lost(commit *c)
 {
     commit_report *r = &c->report;
     commit_close_attempt(c);
+    if (c->fold.state == PUT_DURABLE && MUTANT(loser_deletes))
+        (void)ask_add(&c->asks, COMMIT_ASK_FOLD, STORE_DELETE, 0);
     c->crowd = CROWD_COMMITS;
     r->conflicts++;
     r->fragile_ns = c->now_ns - c->base_ns;

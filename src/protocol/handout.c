@@ -3,6 +3,7 @@
 #include "protocol/handout.h"
 
 #include "base/alloc.h"
+#include "base/mutant.h"
 #include <string.h>
 
 struct handout {
@@ -57,7 +58,7 @@ bw_status handout_new(const genesis *g, position p, uint32_t job_dp, handout **o
     memcpy(h->uuid, g->uuid, UUID_BYTES);
     h->dp = g->dp;
     h->slices = genesis_slices(g);
-    h->slice = p.d * g->cp + p.c;
+    h->slice = MUTANT(slice_transposed) ? p.c * g->dp + p.d : p.d * g->cp + p.c;
     h->part_bytes = g->part_bytes;
     *out = h;
     return BW_OK;
@@ -166,7 +167,8 @@ bool handout_nonce_step(const handout *h, const manifest *m, uint64_t *step)
 
 bw_status handout_check_nonce(handout *h, uint64_t step, uint64_t nonce, bw_error *error)
 {
-    if (!h->has_nonce || h->nonce_step != step || h->nonce == nonce)
+    if (!h->has_nonce || h->nonce_step != step || h->nonce == nonce ||
+        MUTANT(cursor_nonce_unchecked))
         return BW_OK;
     (void)error_set(
         error, BW_CURSOR_REWRITTEN, "step %llu has nonce %016llx, the cursor read %016llx",
@@ -254,13 +256,13 @@ void handout_advance(handout *h, uint32_t items, uint64_t nonce)
 
 bool handout_at_end(const handout *h, const manifest *m)
 {
-    return m->sealed && h->step >= m->next;
+    return m->sealed && (h->step >= m->next || MUTANT(ends_when_sealed));
 }
 
 bw_status handout_cursor(const handout *h, const manifest *m, cursor *out)
 {
-    *out = (cursor){.step = h->step,
-                    .item = h->item,
+    *out = (cursor){.step = h->step + (MUTANT(cursor_one_ahead) ? 1u : 0u),
+                    .item = MUTANT(cursor_forgets_item) ? 0 : h->item,
                     .mode = MODE_SAME_BATCH,
                     .dp = h->dp,
                     .has_nonce = h->has_nonce,

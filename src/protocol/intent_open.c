@@ -3,6 +3,8 @@
 /* open: a new incarnation of a producer id (R1). Key: the token, one a call. */
 #include "protocol/intent_draft.h"
 
+#include "base/mutant.h"
+
 #include <string.h>
 
 /* A producer may open only where its publishes will fit: a manifest too large is refused before
@@ -20,13 +22,13 @@ static void tell(const intent_try *t, const producer_entry *e)
 static intent_verdict judge(const intent *i, const intent_try *t, const producer_entry *e)
 {
     const uint32_t epoch = e != NULL ? e->epoch : 0;
-    if (epoch >= i->open.epoch)
+    if (MUTANT(open_epoch_compared_wrongly) ? epoch > i->open.epoch : epoch >= i->open.epoch)
         return intent_refuse(t, BW_FENCED, "%.*s was opened by another at epoch %u",
                              VIEW_ARGS(i->open.id), epoch);
-    if (e != NULL && e->finished && !i->open.reopen)
+    if (e != NULL && e->finished && !i->open.reopen && !MUTANT(finished_opens))
         return intent_refuse(t, BW_FINISHED, "%.*s has finished at offset %llu", VIEW_ARGS(e->id),
                              (unsigned long long)e->offset);
-    if (t->base->sealed)
+    if (t->base->sealed && !MUTANT(sealed_open))
         return intent_refuse(t, BW_SEALED, "the namespace was sealed at step %llu",
                              (unsigned long long)t->base->next);
     if (t->base->object_bytes + OPEN_HEADROOM_BYTES > object_bytes_max(OBJECT_MANIFEST))
@@ -50,7 +52,7 @@ intent_verdict intent_open_apply(intent *i, const intent_try *t)
         if (seen->epoch == UINT32_MAX)
             return intent_refuse(t, BW_TOO_LARGE, "%.*s was opened too often", VIEW_ARGS(seen->id));
     }
-    if (i->open.epoch == 0)
+    if (i->open.epoch == 0 || MUTANT(open_epoch_refixed))
         i->open.epoch = seen != NULL ? seen->epoch + 1 : 1;
     const intent_verdict verdict = judge(i, t, seen);
     if (verdict != INTENT_CANDIDATE)
@@ -65,7 +67,10 @@ intent_verdict intent_open_apply(intent *i, const intent_try *t)
         t->draft->finished_producers--;
     }
     e->finished = e->forgotten = false;
-    e->epoch = i->open.epoch;
+    if (!MUTANT(open_keeps_epoch) || e->epoch == 0)
+        e->epoch = i->open.epoch;
+    if (MUTANT(open_resets_seq))
+        e->seq = 0;
     e->token = i->open.token;
     e->last_commit = t->draft->version;
     tell(t, e);

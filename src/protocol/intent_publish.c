@@ -4,6 +4,7 @@
 #include "protocol/intent_draft.h"
 
 #include "base/alloc.h"
+#include "base/mutant.h"
 #include <string.h>
 
 /* A commit may exceed the soft cap of the tail by this much of its own; the rest goes next time. */
@@ -24,6 +25,8 @@ static bool count_already(const intent *i, const producer_entry *e, uint32_t *al
         return false;
     const uint64_t had = e->seq + 1 - first;
     *already = had < count ? (uint32_t)had : count;
+    if (*already > 0 && MUTANT(publish_drops_nothing))
+        *already = 0;
     if (*already == count)
         return true;
     uint64_t seq = e->seq, offset = e->offset;
@@ -149,7 +152,8 @@ static bw_status append(const intent_try *t, const descriptor *d, uint32_t count
     for (uint32_t k = 0; k < count; k++) {
         hash128 term;
         BW_TRY(descriptor_term(base->next + k, &d[k], &term));
-        hash_add(&draft->sum, &term);
+        if (!MUTANT(publish_without_sum))
+            hash_add(&draft->sum, &term);
         draft->committed_bytes += d[k].shape.total_bytes;
     }
     draft->next = base->next + count;
@@ -159,9 +163,13 @@ static bw_status append(const intent_try *t, const descriptor *d, uint32_t count
 static void advance_entry(const intent *i, const intent_try *t, producer_entry *e, uint32_t last)
 {
     const descriptor *d = &i->publish.descriptors[last];
-    e->seq = d->record.seq;
-    e->offset = d->record.end;
+    if (MUTANT(publish_keeps_entry))
+        return;
+    e->seq = d->record.seq + (MUTANT(publish_wrong_seq) ? 1u : 0u);
+    e->offset = MUTANT(publish_wrong_offset) ? d->record.start : d->record.end;
     e->last_publish = t->draft->version;
+    if (last > 0 && MUTANT(publish_state_late))
+        last--;
     const view state = i->publish.states != NULL ? i->publish.states[last] : view_text("");
     e->state_is_object = state.data == NULL && i->publish.state_refs != NULL;
     e->state = state;
@@ -177,7 +185,9 @@ static void finish_entry(const intent_try *t, producer_entry *e)
     e->finished = true;
     t->draft->finished_producers++;
     const uint32_t expected = t->aid->genesis->expected_producers;
-    if (expected > 0 && t->draft->finished_producers >= expected)
+    const uint64_t short_of = MUTANT(expected_off_by_one) ? 1 : 0;
+    if (expected > 0 && t->draft->finished_producers + short_of >= expected &&
+        !MUTANT(finish_without_seal))
         t->draft->sealed = true;
 }
 
@@ -189,7 +199,7 @@ static intent_verdict judge(const intent_try *t, const producer_entry *e, uint32
     if (e->finished)
         return intent_refuse(t, BW_FINISHED, "%.*s has finished; %u batches are not published",
                              VIEW_ARGS(e->id), left);
-    if (t->base->sealed)
+    if (t->base->sealed && !MUTANT(sealed_publish))
         return intent_refuse(t, BW_SEALED,
                              "the namespace was sealed at step %llu; %u batches are not published",
                              (unsigned long long)t->base->next, left);
@@ -223,7 +233,7 @@ intent_verdict intent_publish_apply(const intent *i, const intent_try *t)
     const producer_entry *e;
     if (!intent_find(t, i->publish.id, &e))
         return INTENT_NEED_PAGE;
-    if (e == NULL || !token_equal(&e->token, &i->publish.token))
+    if (e == NULL || (!token_equal(&e->token, &i->publish.token) && !MUTANT(fence_skipped)))
         return intent_refuse(t, BW_FENCED, "%.*s was taken over by a newer incarnation",
                              VIEW_ARGS(i->publish.id));
     intent_result *result = t->result;

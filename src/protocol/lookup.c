@@ -3,6 +3,7 @@
 #include "protocol/lookup.h"
 
 #include "base/alloc.h"
+#include "base/mutant.h"
 #include <assert.h>
 #include <string.h>
 
@@ -142,6 +143,8 @@ static const segment_ref *covering(const segment_ref *refs, uint32_t count, uint
         else
             high = middle;
     }
+    if (low + 1 < count && MUTANT(lookup_wrong_segment))
+        return &refs[low + 1];
     assert(refs[low].first <= step && step <= refs[low].last);
     return &refs[low];
 }
@@ -173,7 +176,8 @@ lookup_verdict lookup_step(const manifest *m, segment_cache *cache, uint64_t ste
         return LOOKUP_TRIMMED;
     const uint64_t tail_first = manifest_tail_first(m);
     if (step >= tail_first) {
-        block_descriptor(&m->tail, (uint32_t)(step - tail_first), out);
+        const bool late = step + 1 < m->next && MUTANT(lookup_next_step);
+        block_descriptor(&m->tail, (uint32_t)(step - tail_first) + late, out);
         return LOOKUP_FOUND;
     }
     const segment *leaf;

@@ -3,6 +3,7 @@
 #include "protocol/stage.h"
 
 #include "base/alloc.h"
+#include "base/mutant.h"
 #include <assert.h>
 #include <string.h>
 
@@ -125,7 +126,7 @@ uint32_t stage_ready(stage *s, uint32_t max, const descriptor **descriptors, con
                      const state_ref **state_refs)
 {
     uint32_t ready = 0;
-    while (ready < s->count && ready < max && s->rest[ready].done)
+    while (ready < s->count && ready < max && (s->rest[ready].done || MUTANT(stage_not_contiguous)))
         ready++;
     *descriptors = s->descriptors;
     *states = s->states;

@@ -3,6 +3,7 @@
 #include "protocol/sweep.h"
 
 #include "base/alloc.h"
+#include "base/mutant.h"
 #include "codec/small.h"
 #include "protocol/ask.h"
 #include "protocol/search.h"
@@ -113,6 +114,10 @@ static void walked(sweep *s)
     s->report.newest = chain_held(s->chain)->version;
     const uint64_t newest_block = genesis_block(g, s->report.newest);
     s->limit = newest_block > 0 ? newest_block - 1 : 0;
+    if (MUTANT(newest_block_retired))
+        s->limit = newest_block + 1;
+    else if (MUTANT(block_before_newest_retired))
+        s->limit = newest_block;
     s->state = SWEEP_MARKERS;
     search_start(&s->search, 0, false, genesis_block(g, UINT64_MAX) + 1, SEARCH_PROBES_MAX - 1);
     ask_probes(s);
@@ -124,6 +129,8 @@ static void list_more(sweep *s)
     s->name_count = 0;
     (void)ask_add(&s->asks, SWEEP_ASK_LIST, STORE_LIST, 0);
 }
+
+static void marked(sweep *s, store_outcome outcome);
 
 static void next_block(sweep *s)
 {
@@ -145,6 +152,12 @@ static void next_block(sweep *s)
     if (status != BW_OK) {
         (void)error_set(&s->report.error, status, "a marker cannot be encoded");
         end(s, status);
+        return;
+    }
+    if (s->limit > s->retired + 1 && MUTANT(markers_out_of_order))
+        s->retired++;
+    if (MUTANT(delete_before_marker)) {
+        marked(s, STORE_EXISTS);
         return;
     }
     s->state = SWEEP_MARK;
@@ -209,7 +222,7 @@ static void listed(sweep *s, const store_list *list)
         if (fields.kind != KEY_MANIFEST)
             continue;
         const uint64_t in = genesis_block(g, fields.number);
-        if (in < dead)
+        if (in < dead || (fields.number < s->report.newest && MUTANT(list_trusted)))
             key_manifest(&s->names[s->name_count++], fields.number);
         else if (in < would)
             s->report.manifests_deleted++;
@@ -218,7 +231,7 @@ static void listed(sweep *s, const store_list *list)
     }
     /* Most stores list in order; where one does not, the next pass finds the rest. */
     s->listed_all = i == list->count && (!list->more || beyond);
-    if (s->options.apply && s->name_count > 0) {
+    if (s->options.apply && s->name_count > 0 && !MUTANT(ghosts_left)) {
         s->state = SWEEP_GHOSTS;
         (void)ask_add(&s->asks, SWEEP_ASK_DELETE, STORE_DELETE, 0);
         return;
@@ -275,8 +288,10 @@ static void own_reply(sweep *s, ask *a, machine_reply *reply)
 {
     const ask copy = *a;
     const bool marker = a->role == SWEEP_ASK_MARKER;
-    const bool answer = marker ? reply->outcome == STORE_CREATED || reply->outcome == STORE_EXISTS
-                               : reply->outcome == STORE_OK || reply->outcome == STORE_NOT_FOUND;
+    const bool trusted = reply->outcome == STORE_UNKNOWN && MUTANT(marker_in_doubt_trusted);
+    const bool answer =
+        marker ? reply->outcome == STORE_CREATED || reply->outcome == STORE_EXISTS || trusted
+               : reply->outcome == STORE_OK || reply->outcome == STORE_NOT_FOUND;
     /* A marker in doubt is created again until it is there: nothing is deleted before (R8). */
     const bool again = reply->outcome == STORE_RETRY || reply->outcome == STORE_UNKNOWN;
     if (!answer && again && s->now_ns < s->deadline_ns) {

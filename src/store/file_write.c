@@ -11,6 +11,7 @@
  * nothing that this backend wrote may be believed or built upon: it is poisoned.
  */
 #include "base/faultpoint.h"
+#include "base/mutant.h"
 #include "store/file_store.h"
 
 #include <errno.h>
@@ -124,6 +125,8 @@ static bool write_temp(file_backend *b, store_op *op, file_writing *w)
  * possible here". */
 static int link_new(file_backend *b, const file_writing *w)
 {
+    if (MUTANT(create_overwrites))
+        return renameat(w->tmp->fd, w->temp_name, w->dir->fd, w->name) == 0 ? 0 : errno;
     if (!atomic_load_explicit(&b->no_link, memory_order_relaxed)) {
         if (linkat(w->tmp->fd, w->temp_name, w->dir->fd, w->name, 0) == 0)
             return 0;
@@ -177,7 +180,7 @@ static void finish_create(file_backend *b, store_op *op, const file_writing *w)
     const int number = link_new(b, w);
     if (number != 0 && number != EEXIST)
         fail_naming(b, op, w, number);
-    else if (file_sync_dir(b, w->dir->fd) != 0)
+    else if (!MUTANT(dir_fsync_dropped) && file_sync_dir(b, w->dir->fd) != 0)
         file_unknown(op, errno, "fsync of the directory failed");
     else
         op->outcome = number == 0 ? STORE_CREATED : STORE_EXISTS;

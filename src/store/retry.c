@@ -7,6 +7,7 @@
  * store's, so the records stand beside it.
  */
 #include "base/alloc.h"
+#include "base/mutant.h"
 #include "base/rng.h"
 #include "base/thread.h"
 #include "store/driver.h"
@@ -91,7 +92,7 @@ static bool settle(retry_store *r, store_op *op)
         at++;
     retry_record *record = &r->records[at];
     const uint32_t tries = record->tries;
-    if (op->outcome == STORE_RETRY && op->kind != STORE_CREATE) {
+    if (op->outcome == STORE_RETRY && (op->kind != STORE_CREATE || MUTANT(create_repeated))) {
         const int64_t now = retry_now(r);
         const int64_t pause = backoff(r, tries);
         const bool again = !r->cancelled && tries < r->options.attempts_max;

@@ -207,7 +207,32 @@ static void a_blocked_chain_keeps_what_is_proved(void **state)
     assert_false(chain_is_newest(c));
     assert_int_equal(world_walk(&s.w, c, CHAIN_POLL), BW_CHAIN_BLOCKED);
     assert_int_equal(chain_held(c)->version, 5);
+    /* Found by the simulator: an assertion failed when a search landed on what is held already. */
+    assert_int_equal(world_walk(&s.w, c, CHAIN_REOPEN), BW_CHAIN_BLOCKED);
+    assert_int_equal(chain_held(c)->version, 5);
     chain_free(c);
+    tear_down(&s);
+}
+
+/* Found by a mutant that survived: nothing met a manifest of another namespace without links. */
+static void a_manifest_of_another_namespace_is_met(void **state)
+{
+    (void)state;
+    scene s;
+    bw_error error;
+    set_up(&s, 3);
+    const uint8_t *bytes;
+    size_t size;
+    assert_true(mem_space_get(s.w.space, "manifest/00000000000000000003.manifest", &bytes, &size));
+    uint8_t *copy = mem_dup(bytes, size);
+    assert_non_null(copy);
+    copy[OBJECT_HEAD_BYTES] ^= 1; /* the uuid */
+    wire_store_u32(copy + size - 4, crc32c(0, copy, size - 4));
+    assert_int_equal(mem_space_set(s.w.space, "manifest/00000000000000000003.manifest", copy, size),
+                     BW_OK);
+    assert_int_equal(opens(&s.w, &error), BW_CHAIN_BLOCKED);
+    assert_string_equal(error.key, "manifest/00000000000000000003.manifest");
+    mem_free(copy);
     tear_down(&s);
 }
 
@@ -414,6 +439,7 @@ int main(void)
         cmocka_unit_test(a_hint_to_a_ghost),
         cmocka_unit_test(reads_that_fail),
         cmocka_unit_test(a_blocked_chain_keeps_what_is_proved),
+        cmocka_unit_test(a_manifest_of_another_namespace_is_met),
         cmocka_unit_test(a_break_in_the_links_is_met),
         cmocka_unit_test(polls_are_cheap),
         cmocka_unit_test(a_reader_far_behind_gallops),

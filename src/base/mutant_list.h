@@ -1,0 +1,88 @@
+// SPDX-FileCopyrightText: The BatchWeave authors
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * The table of mutants. X(name, by, text): `by` is "sim" where the simulator must notice, else the
+ * test program that must; "a+b" names another mutant without which this one changes nothing that
+ * can be seen, since two rules stand for the same thing.
+ */
+#ifndef BASE_MUTANT_LIST_H
+#define BASE_MUTANT_LIST_H
+
+#define MUTANT_LIST(X)                                                                             \
+    X(open_keeps_epoch, "sim", "R1: an open leaves the epoch as it is")                            \
+    X(open_epoch_compared_wrongly, "sim", "R1: an open takes an epoch that is taken already")      \
+    X(open_epoch_refixed, "sim", "R1: an open fixes its epoch anew at every base")                 \
+    X(open_token_per_try, "sim", "R1: an open makes a token for each try")                         \
+    X(open_resets_seq, "sim", "R1: an open begins to count again")                                 \
+    X(stage_not_contiguous, "sim", "R2: what is not uploaded is published too")                    \
+    X(publish_drops_nothing, "sim", "R3: what is already in is published again")  \
+    X(publish_wrong_offset, "sim", "R3: the entry's offset is the start of the last TGB")          \
+    X(publish_wrong_seq, "sim", "R3: the entry's seq is one too high")                             \
+    X(publish_keeps_entry, "sim", "R3: the entry is not advanced")                                 \
+    X(publish_without_sum, "sim", "R3: the sum is not advanced")                                   \
+    X(publish_state_late, "sim", "R3: the resume state of the first TGB stands for the last")      \
+    X(exists_is_ours, "sim", "R5: EXISTS is taken for our own create")                             \
+    X(exists_is_lost, "sim", "R5: EXISTS is taken for a lost race, unread")                        \
+    X(nonce_ignored, "sim", "R5: whatever stands under our name is ours")                          \
+    X(nonce_never_ours, "sim", "R5: our own manifest is taken for another's")                      \
+    X(unknown_is_failure, "sim", "R6: UNKNOWN is taken for a failure")                             \
+    X(unknown_is_success, "sim", "R6: UNKNOWN is taken for CREATED")                               \
+    X(unknown_rebuilds, "sim", "R6: another candidate is made while one is UNKNOWN")               \
+    X(retry_lowers_unknown, "sim", "R6: a RETRY takes an earlier UNKNOWN back")                    \
+    X(deadline_is_failure, "sim", "R6: past the deadline an open attempt is given up as failed")   \
+    X(fence_skipped, "sim", "R7: a publish does not look at the token")                            \
+    X(fenced_is_definite, "sim", "R7: FENCED closes an open attempt")                              \
+    X(marker_after_created, "sim", "R8: CREATED is believed without the marker")                   \
+    X(marker_after_exists, "sim", "R8: what stands under our name is believed without the marker") \
+    X(marker_of_tip, "sim", "R8: a follower believes what it read without the marker")             \
+    X(marker_of_newest, "sim", "R8: a 404 is believed without the marker")                         \
+    X(marker_of_odd, "sim", "R8: a damaged object blocks the chain without the marker")            \
+    X(marker_of_quiet, "sim", "R8: a follower that gets 404 for ever never reads the marker")      \
+    X(marker_remembered, "sim", "R8: a marker that was absent once is not read again")             \
+    X(witness_always_made, "sim", "R8: our token alone makes the witness say made")                \
+    X(witness_always_lost, "sim", "R8: the witness says lost whatever it sees")                    \
+    X(hint_trusted, "sim", "section 10: the hinted version is taken for the newest")               \
+    X(search_from_start, "sim", "R8: the search for manifests begins below the markers")           \
+    X(delete_before_marker, "sim", "R8: names are deleted before their marker is there")           \
+    X(newest_block_retired, "sim", "R8: the block of the newest version is retired")               \
+    X(block_before_newest_retired, "sim", "R8: the block before the newest is retired")            \
+    X(marker_in_doubt_trusted, "sim", "R8: an UNKNOWN marker is taken for durable")                \
+    X(markers_out_of_order, "sim", "R8: a block is retired before the one below it")               \
+    X(ghosts_left, "sim", "R8: what is listed in retired blocks is not deleted again")             \
+    X(list_trusted, "sim", "R8: what a listing shows below the newest is deleted")                 \
+    X(loser_deletes, "sim", "R9: who lost a race deletes what it put")                             \
+    X(sealed_publish, "sim", "R10: a sealed namespace takes publishes")                            \
+    X(sealed_open, "sim", "R10: a sealed namespace takes opens")                                   \
+    X(seal_unfinished, "sim", "R10: a seal does not wait for the unfinished")      \
+    X(expected_off_by_one, "sim", "R10: the last finish but one seals")                            \
+    X(finish_without_seal, "sim", "R10: the last finish does not seal")                            \
+    X(finished_opens, "sim", "R10: a finished producer is opened without reopen")                  \
+    X(fold_not_durable, "sim", "section 6: a segment is referred to before its put is answered")   \
+    X(fold_failed_durable, "sim", "section 6: a segment whose put failed is referred to")          \
+    X(fold_of_another_tail, "sim", "section 6: the fold of another base is referred to")           \
+    X(merge_not_durable, "sim", "section 6: an index is referred to before its put is answered")   \
+    X(merge_wrong_place, "sim", "section 6: an index replaces other references than its own")      \
+    X(gap_unchecked, "protocol/test_chain",                                                        \
+      "section 6: a reader that skipped does not look at the sum")                                 \
+    X(link_unchecked, "protocol/test_chain",                                                       \
+      "section 8: the hash of the version before is not compared")                                 \
+    X(uuid_unchecked, "protocol/test_chain", "a manifest of another namespace is taken")           \
+    X(lookup_next_step, "sim", "a step is looked up one too late")                                 \
+    X(lookup_wrong_segment, "sim", "the segment after the right one is taken")                     \
+    X(ends_when_sealed, "sim", "section 10: a sealed namespace ends wherever the rank stands")     \
+    X(cursor_forgets_item, "sim", "section 10: a cursor forgets the item")                         \
+    X(cursor_one_ahead, "sim", "section 10: a cursor names the step after")                        \
+    X(slice_transposed, "sim", "section 10: rows and columns of the mesh are exchanged")           \
+    X(cursor_nonce_unchecked, "protocol/test_handout",                                             \
+      "section 10: another history is not noticed")                                                \
+    X(another_genesis_is_ours, "sim", "a founder takes another's genesis for its own")             \
+    X(crc_unchecked, "sim", "the CRC of objects is not checked")                                   \
+    X(frame_crc_unchecked, "sim", "the CRC of items is not checked")                               \
+    X(segment_hash_unchecked, "codec/test_segment", "a segment need not be the one referred to")   \
+    X(inline_place_wrong, "sim", "places of slices of different lengths are not aligned")          \
+    X(dir_fsync_dropped, "store/test_file_write",                                                  \
+      "a created name is answered before it is durable")                                           \
+    X(create_overwrites, "contract/test_contract_file", "create replaces what is there")           \
+    X(create_repeated, "store/test_retry", "the retry decorator repeats a create")
+
+#endif
