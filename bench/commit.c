@@ -12,10 +12,10 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Short turns and many rounds: a disk has slow moments, and both sides must meet them. */
-#define DURABLE_COMMITS 20u
-#define PLAIN_COMMITS (2 * RIG_FOLD_BATCHES)
-#define ROUNDS_TIMES 10u
+/* Short turns and many rounds: a disk and a busy machine have slow moments, and both sides must
+ * meet them. */
+#define TURN_COMMITS 20u
+#define ROUNDS_TIMES 12u
 
 typedef struct commit_sides {
     rig rig;
@@ -78,7 +78,7 @@ static bw_status compare(bench *b, commit_sides *s, const char *name, double lim
 static bw_status add_commits(bench *b, const char *name, const char *parent, bool durable,
                              double limit, bw_error *error)
 {
-    commit_sides s = {.commits = bench_budget(b, durable ? DURABLE_COMMITS : PLAIN_COMMITS, 2),
+    commit_sides s = {.commits = bench_budget(b, TURN_COMMITS, 2),
                       .floor = {.target = -1, .temporary = -1}};
     char folder[48];
     snprintf(folder, sizeof folder, "%s.floor", name);

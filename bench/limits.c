@@ -12,7 +12,7 @@
 
 /* Larger than the caches of a core, so that memcpy is memory and not cache. */
 #define COPY_BYTES (64u << 20)
-#define READ_BYTES (1u << 20)
+#define PIECE_BYTES (1u << 20)
 /* About what a manifest of a few producers with half a tail takes. */
 #define PUBLISH_BYTES 4096u
 
@@ -25,34 +25,50 @@ typedef struct limits {
     floor_dir floor;
 } limits;
 
-static bw_status run_memcpy(void *context, double *gb_per_s, bw_error *error)
+/** The median over all pieces: most of them are shorter than a time slice, and so not cut by
+ * others. */
+static bw_status run_pieces(limits *l, bool (*piece)(limits *l, size_t at), double *gb_per_s,
+                            bw_error *error)
 {
-    (void)error;
-    limits *l = context;
-    const int64_t start = bench_now();
-    memcpy(l->to, l->from, l->copy_bytes);
+    double samples[COPY_BYTES / PIECE_BYTES];
+    const size_t count = l->copy_bytes / PIECE_BYTES;
+    for (size_t i = 0; i < count; i++) {
+        const int64_t start = bench_now();
+        if (!piece(l, i * PIECE_BYTES))
+            return bench_failed(error, "pread");
+        samples[i] = (double)PIECE_BYTES / (double)(bench_now() - start);
+    }
+    *gb_per_s = bench_spread_of(samples, count).median;
+    return BW_OK;
+}
+
+static bool copy_piece(limits *l, size_t at)
+{
+    memcpy(l->to + at, l->from + at, PIECE_BYTES);
     /* The copy is observable, so it cannot be left out. */
     __asm__ volatile("" : : "r"(l->to) : "memory");
-    *gb_per_s = (double)l->copy_bytes / (double)(bench_now() - start);
-    return BW_OK;
+    return true;
+}
+
+static bool read_piece(limits *l, size_t at)
+{
+    return pread(l->file, l->to + at, PIECE_BYTES, (off_t)at) == (ssize_t)PIECE_BYTES;
+}
+
+static bw_status run_memcpy(void *context, double *gb_per_s, bw_error *error)
+{
+    return run_pieces(context, copy_piece, gb_per_s, error);
 }
 
 static bw_status run_pread(void *context, double *gb_per_s, bw_error *error)
 {
-    limits *l = context;
-    const size_t pieces = l->copy_bytes / READ_BYTES;
-    const int64_t start = bench_now();
-    for (size_t i = 0; i < pieces; i++)
-        if (pread(l->file, l->to, READ_BYTES, (off_t)(i * READ_BYTES)) != (ssize_t)READ_BYTES)
-            return bench_failed(error, "pread");
-    *gb_per_s = (double)(pieces * READ_BYTES) / (double)(bench_now() - start);
-    return BW_OK;
+    return run_pieces(context, read_piece, gb_per_s, error);
 }
 
 static bw_status run_fdatasync(void *context, double *us, bw_error *error)
 {
     limits *l = context;
-    const uint64_t count = bench_budget(l->bench, 50, 2);
+    const uint64_t count = bench_budget(l->bench, 10, 2);
     const int64_t start = bench_now();
     for (uint64_t i = 0; i < count; i++)
         if (write(l->file, l->from, 4096) != 4096 || fdatasync(l->file) != 0)
@@ -64,7 +80,7 @@ static bw_status run_fdatasync(void *context, double *us, bw_error *error)
 static bw_status run_publish(void *context, double *us, bw_error *error)
 {
     limits *l = context;
-    const uint64_t count = bench_budget(l->bench, l->floor.durable ? 50 : 500, 2);
+    const uint64_t count = bench_budget(l->bench, l->floor.durable ? 10 : 100, 2);
     const int64_t start = bench_now();
     for (uint64_t i = 0; i < count; i++)
         BW_TRY(floor_publish(&l->floor, l->from, PUBLISH_BYTES, error));
@@ -76,7 +92,7 @@ static bw_status add_limit(bench *b, limits *l, const char *name, const char *un
                            bw_status (*run)(void *, double *, bw_error *), bw_error *error)
 {
     bench_spread spread;
-    BW_TRY(bench_alone(b->rounds, (bench_side){run, l}, &spread, error));
+    BW_TRY(bench_alone(bench_rounds(b, 3), (bench_side){run, l}, &spread, error));
     bench_add(b, name, unit, spread);
     return BW_OK;
 }
@@ -97,8 +113,8 @@ static bw_status open_file(limits *l, const char *parent, bw_error *error)
     l->file = open(path, O_RDWR | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0600);
     if (l->file < 0)
         return bench_failed(error, path);
-    for (size_t i = 0; i < l->copy_bytes; i += READ_BYTES)
-        if (write(l->file, l->from + i, READ_BYTES) != (ssize_t)READ_BYTES)
+    for (size_t i = 0; i < l->copy_bytes; i += PIECE_BYTES)
+        if (write(l->file, l->from + i, PIECE_BYTES) != (ssize_t)PIECE_BYTES)
             return bench_failed(error, path);
     return fdatasync(l->file) == 0 ? BW_OK : bench_failed(error, path);
 }
@@ -116,7 +132,7 @@ static bw_status all_limits(bench *b, limits *l, bw_error *error)
 
 bw_status bench_limits(bench *b, bw_error *error)
 {
-    limits l = {.bench = b, .file = -1, .copy_bytes = bench_budget(b, COPY_BYTES, READ_BYTES)};
+    limits l = {.bench = b, .file = -1, .copy_bytes = bench_budget(b, COPY_BYTES, PIECE_BYTES)};
     l.from = mem_alloc(l.copy_bytes);
     l.to = mem_alloc(l.copy_bytes);
     bw_status status = BW_NOMEM;

@@ -1,0 +1,90 @@
+# SPDX-FileCopyrightText: The BatchWeave authors
+# SPDX-License-Identifier: Apache-2.0
+"""Writes the rows of a run into the table of docs/performance.md.
+
+    build/bench/bw-bench -o json | python3 bench/table.py
+"""
+
+import json
+import pathlib
+import sys
+
+PAGE = pathlib.Path(__file__).resolve().parent.parent / "docs" / "performance.md"
+BEGIN, END = "<!-- bench/table.py: begin -->\n", "<!-- bench/table.py: end -->\n"
+
+WHAT = {
+    "limit.memcpy": "copying 64 MiB, 1 MiB at a time",
+    "limit.pread": "reading a cached file, 1 MiB at a time",
+    "limit.append_fdatasync": "appending 4 KiB and fdatasync",
+    "limit.publish.durable": "publishing 4 KiB by link, synced, on the disk",
+    "limit.publish.disk": "the same without the syncs",
+    "limit.publish.memory": "the same on the memory file system",
+    "commit.durable.floor": "floor: the same bytes by the fewest calls, synced, on the disk",
+    "commit.durable": "commits of one staged batch, durable",
+    "commit.durable.bytes": "what such a commit writes, folds included",
+    "commit.plain.floor": "floor without syncs, memory file system",
+    "commit.plain": "commits, not durable, memory file system",
+    "commit.plain.bytes": "what such a commit writes",
+    "commit.plain.disk.floor": "floor without syncs, on the disk",
+    "commit.plain.disk": "commits, not durable, on the disk",
+    "commit.plain.disk.bytes": "what such a commit writes",
+    "history.1e3.manifest": "manifest behind 10^3 preloaded steps",
+    "history.1e6.manifest": "manifest behind 10^6 preloaded steps",
+    "history.1e3.floor_p50": "floor publishing those bytes",
+    "history.1e6.floor_p50": "floor publishing those bytes",
+    "history.1e3.commit_p50": "a commit behind 10^3",
+    "history.1e6.commit_p50": "a commit behind 10^6",
+    "history.1e3_ones.manifest":
+        "the same behind a history of commits of one batch each: manifest, 10^3",
+    "history.1e6_ones.manifest": "manifest, 10^6",
+    "history.1e3_ones.floor_p50": "floor, 10^3",
+    "history.1e6_ones.floor_p50": "floor, 10^6",
+    "history.1e3_ones.commit_p50": "a commit, 10^3",
+    "history.1e6_ones.commit_p50": "a commit, 10^6",
+    "manifest.32_producers.mean": "a commit of one batch, 32 producers in turn, 2,020 commits",
+    "manifest.32_producers.max": "the largest of them",
+    "decode.descriptor": "CRC and full check, segment of 20,000 descriptors",
+    "decode.descriptor.one_fold": "the same, segment of 100",
+    "next.prefetched.p50": "`bw_consumer_next` of an item that is there",
+    "next.prefetched.p99": "the slowest hundredth, other processes included",
+    "requests.per_rank_step": "reads and maps of data files, by strace",
+    "requests.bytes_per_payload": "bytes of those over bytes of items, slices of 100 KiB, 4 items",
+}
+
+
+def number(value):
+    size = abs(value)
+    return f"{value:,.0f}" if size >= 1000 else f"{value:.4g}"
+
+
+def spread(row, of):
+    least, most = row[of + "_min"], row[of + "_max"]
+    text = number(row[of]) if of == "value" else f"{row[of]:.3f}"
+    if least == most:
+        return text
+    form = number if of == "value" else (lambda x: f"{x:.2f}")
+    return f"{text} ({form(least)} – {form(most)})"
+
+
+def line(row):
+    ratio = "" if row["ratio"] is None else spread(row, "ratio")
+    limit = ""
+    if row["limit"] is not None:
+        sign = {"<=": "≤", ">=": "≥"}[row["bound"]]
+        limit = f"{row['judged']} {sign} {row['limit']:g}: **{'kept' if row['kept'] else 'missed'}**"
+    name = row["name"]
+    return (f"| `{name}` | {WHAT[name]} | {spread(row, 'value')} {row['unit']} | {ratio} | {limit} "
+            f"| `batchweave bench {name.split('.')[0].replace('limit', 'limits')}` |\n")
+
+
+def main():
+    table = ("| row | what | median (least – greatest) | ratio | limit | command |\n"
+             "|---|---|---|---|---|---|\n")
+    table += "".join(line(json.loads(text)) for text in sys.stdin)
+    page = PAGE.read_text(encoding="utf-8")
+    before, rest = page.split(BEGIN)
+    PAGE.write_text(before + BEGIN + table + END + rest.split(END)[1], encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
