@@ -50,6 +50,7 @@ typedef struct scene {
 typedef struct scene_step {
     const char *name; /* of the public functions it is about */
     bw_status (*run)(scene *w);
+    bool aside; /* changes nothing for the others: left out where it is not what is tried */
 } scene_step;
 
 extern const scene_step scene_steps[];

@@ -28,25 +28,39 @@ static int verify_line(void *context, const char *json)
     return 0;
 }
 
+/** One rank reads the whole. */
+static void read_slice(scene *w, bw_space *space, uint32_t d, uint32_t c, uint64_t steps)
+{
+    char d_text[16], c_text[16];
+    (void)snprintf(d_text, sizeof d_text, "%u", d);
+    (void)snprintf(c_text, sizeof c_text, "%u", c);
+    bw_config *config = bw_config_new();
+    bw_consumer *consumer = NULL;
+    bw_status status = bw_config_set(config, "d", d_text, w->error);
+    if (status == BW_OK)
+        status = bw_config_set(config, "c", c_text, w->error);
+    if (status == BW_OK)
+        status = bw_consumer_open(space, NULL, config, NULL, 600 * SECOND, &consumer, w->error);
+    for (uint64_t i = 0; status == BW_OK && i < steps * w->shape->items; i++) {
+        bw_item *item = NULL;
+        status = bw_consumer_next(consumer, 600 * SECOND, &item, w->error);
+        if (status != BW_OK)
+            break;
+        content_check(w, item, i / w->shape->items, d, c, (uint32_t)(i % w->shape->items));
+        bw_item_release(item);
+    }
+    if (status != BW_OK)
+        scene_wrong(w, "slice (%u, %u) cannot be read: %s: %s", d, c, bw_status_name(status),
+                    bw_error_message(w->error));
+    bw_consumer_close(consumer);
+    bw_config_free(config);
+}
+
 static void read_all(scene *w, bw_space *space, uint64_t steps)
 {
-    const scene_shape *shape = w->shape;
-    for (uint64_t step = 0; step < steps; step++) {
-        for (uint32_t i = 0; i < shape->dp * shape->cp * shape->items; i++) {
-            const uint32_t index = i % shape->items, slice = i / shape->items;
-            bw_item *item = NULL;
-            const bw_status status =
-                bw_space_item(space, step, slice / shape->cp, slice % shape->cp, index,
-                              600 * SECOND, &item, w->error);
-            if (status != BW_OK) {
-                scene_wrong(w, "step %" PRIu64 " cannot be read: %s", step,
-                            bw_error_message(w->error));
-                return;
-            }
-            content_check(w, item, step, slice / shape->cp, slice % shape->cp, index);
-            bw_item_release(item);
-        }
-    }
+    for (uint32_t d = 0; d < w->shape->dp; d++)
+        for (uint32_t c = 0; c < w->shape->cp; c++)
+            read_slice(w, space, d, c, steps);
 }
 
 void scene_prove(scene *w, bool complete)
@@ -59,7 +73,9 @@ void scene_prove(scene *w, bool complete)
     if (status == BW_OK)
         status = bw_config_set(deep, "report_timeout", "1000s", w->error);
     if (status == BW_OK)
-        status = bw_runtime_open(NULL, &runtime, w->error);
+        status = bw_config_set(deep, "threads", "2", w->error);
+    if (status == BW_OK)
+        status = bw_runtime_open(deep, &runtime, w->error);
     if (status == BW_OK)
         status = bw_space_open(runtime, w->url, NULL, 600 * SECOND, &space, w->error);
     if (status == BW_OK)

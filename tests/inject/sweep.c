@@ -55,6 +55,8 @@ static void run_steps(scene *w, const injection_case *c, injection_result *resul
     for (uint32_t i = 0; i < scene_step_count && w->wrong[0] == '\0'; i++) {
         const scene_step *step = &scene_steps[i];
         const bool target = i == c->step;
+        if (step->aside && !target)
+            continue;
         if (target) {
             w->timeout_ns = ARMED_TIMEOUT_NS;
             wrap_arm(&c->plan);
