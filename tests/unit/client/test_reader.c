@@ -49,7 +49,8 @@ static void test_trimmed(void **state)
     step_entry entry;
     fill(&s);
     stand_expect(&s, reader_open(s.space, TIME_NEVER, &r, &s.error), BW_OK);
-    manifest trimmed = *chain_held(r.chain);
+    manifest *whole = manifest_ref(chain_held(r.chain)); /* what the copy views into */
+    manifest trimmed = *whole;
     trimmed.version++;
     trimmed.trim = 3;
     atomic_init(&trimmed.references, 2);
@@ -59,6 +60,7 @@ static void test_trimmed(void **state)
     assert_int_equal(bw_error_step(&s.error), 2);
     stand_expect(&s, reader_step(s.space, &r, STEPS - 1, TIME_NEVER, &entry, &s.error), BW_OK);
     reader_close(&r);
+    manifest_unref(whole);
     stand_close(&s);
 }
 
