@@ -28,7 +28,7 @@ static void test_defaults(void **state)
     space_options space;
     producer_options producer;
     consumer_options consumer;
-    report_options report;
+    report_options reports;
     config_runtime(NULL, &runtime);
     assert_true(runtime.threads == 4 && runtime.memory_bytes == 256u << 20);
     assert_int_equal(runtime.log, LOG_LEVEL_WARN);
@@ -44,11 +44,11 @@ static void test_defaults(void **state)
     assert_true(!consumer.has_position && !consumer.has_rank && consumer.verify);
     assert_true(consumer.tp == 1 && consumer.pp == 1 && consumer.dp == 0 && consumer.cp == 0);
     assert_true(consumer.start == START_EARLIEST && consumer.prefetch == 8);
-    config_report(NULL, &report);
-    assert_true(!report.has_first && !report.has_last && !report.deep && !report.apply);
-    assert_null(report.key);
-    assert_string_equal(report.prefix, "");
-    assert_int_equal(report.timeout_ns, 60 * NS_PER_S);
+    config_report(NULL, &reports);
+    assert_true(!reports.has_first && !reports.has_last && !reports.deep && !reports.apply);
+    assert_null(reports.key);
+    assert_string_equal(reports.prefix, "");
+    assert_int_equal(reports.timeout_ns, 60 * NS_PER_S);
 }
 
 static void test_runtime_and_space(void **state)
