@@ -56,6 +56,11 @@ def samples_of(item):
     return samples
 
 
+# Root without the right to pass over permission bits. Another user could not do: the checkout, and with it the
+# binary, may lie in a home that only root may enter.
+BOUND = ["setpriv", "--bounding-set", "-dac_override,-dac_read_search"]
+
+
 class CliTest(unittest.TestCase):
     """Each test has a folder, `self.url` in it, and helpers to run commands."""
 
@@ -66,9 +71,11 @@ class CliTest(unittest.TestCase):
         self.space = self.folder / "space"
         self.url = f"file://{self.space}"
 
-    def start(self, *words, env=None, stdin=subprocess.DEVNULL, **more):
-        process = subprocess.Popen([BINARY, *map(str, words)], stdin=stdin, stdout=subprocess.PIPE, cwd=self.folder,
-                                   stderr=subprocess.PIPE, env=environment(**(env or {})), **more)
+    def start(self, *words, env=None, stdin=subprocess.DEVNULL, bound=False, **more):
+        """`bound`: permission bits bind the process, root's too."""
+        prefix = BOUND if bound and os.geteuid() == 0 else []
+        process = subprocess.Popen([*prefix, BINARY, *map(str, words)], stdin=stdin, stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE, cwd=self.folder, env=environment(**(env or {})), **more)
         self.addCleanup(self._end, process)
         return process
 

@@ -269,11 +269,9 @@ class Reports(harness.CliTest):
     def test_readers_need_no_permission_to_write(self):
         for path in [self.space, *self.space.rglob("*")]:
             path.chmod(0o555 if path.is_dir() else 0o444)
-        self.folder.chmod(0o755)
-        more = {"user": 65534, "group": 65534, "extra_groups": []} if os.geteuid() == 0 else {}
         for words in (["info"], ["consume", "--world", 2, "--steps", 5], ["verify", "--deep"], ["inspect"]):
-            self.run_cli(words[0], self.url, *words[1:], **more)
-        self.refused("DENIED", "produce", self.url, "--id", "z", "--exec", "true", **more)
+            self.run_cli(words[0], self.url, *words[1:], bound=True)
+        self.refused("DENIED", "produce", self.url, "--id", "z", "--exec", "true", bound=True)
         for path in [self.space, *self.space.rglob("*")]:
             path.chmod(0o755)
 
