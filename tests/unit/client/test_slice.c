@@ -249,6 +249,7 @@ static void test_damaged_footer(void **state)
     key_of(&sc, &footer_at, &key);
     assert_int_equal(mem_space_set(sc.s.contents, key.text, copy, size), BW_OK);
     expect_corrupt(&sc, &footer_at);
+    assert_non_null(strstr(sc.s.error.message, "another batch"));
     assert_true(mem_space_remove(sc.s.contents, key.text));
     stand_expect(&sc.s, fetch_slice(&sc, &s), BW_NOT_FOUND);
     assert_string_equal(bw_error_key(&sc.s.error), key.text);

@@ -74,10 +74,13 @@ static void test_keys_of_operations(void **state)
     char key[STORE_KEY_MAX + 2];
     store_op op;
     memset(key, 'k', sizeof key);
+    for (size_t i = 1; i < STORE_KEY_MAX - 1; i += 2)
+        key[i] = '/';
     key[STORE_KEY_MAX] = '\0';
     memset(&op, 0xff, sizeof op);
     store_op_init(&op, STORE_GET, key);
     assert_string_equal(op.key, key);
+    assert_true(store_key_is_valid(op.key));
     assert_int_equal(op.kind, STORE_GET);
     assert_true(op.outcome == STORE_PENDING && op.attempts == 0 && op.list.count == 0);
     key[STORE_KEY_MAX] = 'k';
