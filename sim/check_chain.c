@@ -290,6 +290,18 @@ static void check_totals(sim *s, model *m, const manifest *now)
     }
 }
 
+/* What was reported as definitely not made is made. */
+static void check_not_lost(sim *s, const manifest *now)
+{
+    const history *h = s->history;
+    for (size_t i = h->attempt_count; i > 0; i--) {
+        const attempt_note *a = &h->attempts[i - 1];
+        if (a->lost && a->version == now->version && token_equal(&a->nonce, &now->nonce))
+            sim_violate(s, "I7", "version %" PRIu64 " was reported as definitely not made",
+                        now->version);
+    }
+}
+
 static manifest *read_manifest(sim *s, const object *o)
 {
     manifest *now = NULL;
@@ -317,6 +329,7 @@ void check_extended(sim *s, const object *o)
         memcmp(now->uuid, s->genesis.uuid, UUID_BYTES) != 0 ||
         !hash_equal(&now->previous, previous))
         sim_violate(s, "I2", "version %" PRIu64 " does not follow the one before it", o->number);
+    check_not_lost(s, now);
     const uint64_t old_steps = m->step_count;
     const bool was_sealed = m->sealed;
     if (!s->violated)

@@ -99,6 +99,11 @@ void check_ended(process *p, size_t from, uint64_t version, const token128 *open
         if (a->process == p->index && a->life == p->life && !made &&
             (open == NULL || !token_equal(open, &a->nonce)))
             a->lost = true;
+        const model *m = model_of(s);
+        if (a->lost && a->version < m->version_count &&
+            token_equal(&m->versions[a->version].nonce, &a->nonce))
+            sim_violate(s, "I7", "%s was told that version %" PRIu64 " is definitely not its own",
+                        p->name, a->version);
     }
 }
 
@@ -167,6 +172,24 @@ static void check_real_time(sim *s, const model *m)
     }
 }
 
+/* I5 and I8 once more, from the steps alone: per producer they tile, and epochs never go back. */
+static void check_tiling(sim *s, const model *m)
+{
+    const tgb *last[IDS_MAX] = {NULL};
+    for (size_t k = 0; k < m->step_count; k++) {
+        const tgb *t = m->steps[k].tgb, *before = last[t->id];
+        last[t->id] = t;
+        const uint64_t seq = before != NULL ? before->seq : 0;
+        const uint64_t offset = before != NULL ? before->end : 0;
+        if (t->seq != seq + 1 || t->start != offset)
+            sim_violate(s, "I5", "step %zu: %c goes on at seq %" PRIu64 " after %" PRIu64, k,
+                        (int)('a' + t->id), t->seq, seq);
+        if (before != NULL && t->epoch < before->epoch)
+            sim_violate(s, "I8", "step %zu: %c went back to epoch %u", k, (int)('a' + t->id),
+                        t->epoch);
+    }
+}
+
 static void check_fates(sim *s, const model *m)
 {
     for (size_t k = 0; k < m->step_count; k++)
@@ -224,6 +247,7 @@ static int check_left(void *context, object *o)
 void check_all(sim *s)
 {
     const model *m = model_of(s);
+    check_tiling(s, m);
     check_fates(s, m);
     check_real_time(s, m);
     check_deliveries(s, m);

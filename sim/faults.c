@@ -60,7 +60,7 @@ static bool is_kept(const faults *f, uint64_t id)
 bool fault_fires(sim *s, fault_class class, uint64_t where)
 {
     faults *f = &s->faults;
-    if (f->rates[class] == 0 || !f->on)
+    if (f->rates[class] == 0 || !f->on || (f->left_out >> class & 1) != 0)
         return false;
     if (sim_draw_below(s, class, where, MILLION) >= f->rates[class])
         return false;

@@ -56,6 +56,7 @@ typedef struct faults {
     bool on; /* off in the liveness phase */
     uint32_t rates[FAULT_CLASSES];
     uint64_t hits[FAULT_CLASSES];
+    uint64_t left_out; /* a bit for each class */
     const uint64_t *kept;
     size_t kept_count;
     uint64_t *fired;

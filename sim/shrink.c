@@ -16,6 +16,10 @@
 #define STORY_LINES 40u
 #define LINE_BYTES 220u
 #define CLASS_SHIFT 56
+#define PROCESS_SHIFT 48
+/* Short runs, and so many of them that no two seeds share one. */
+#define SMALL_VERSIONS 24u
+#define SMALL_SEEDS 1000000u
 
 /* What a trial found; shared with the child that ran it. */
 typedef struct trial {
@@ -31,9 +35,15 @@ static int by_id(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* `story` also tells it on stdout. */
-static void attempt(uint64_t seed, const uint64_t *kept, size_t count, bool story, trial *t)
+/* With the faults of `s` without [from, to); `story` also tells it on stdout. */
+static void attempt(const shrunk *s, size_t from, size_t to, bool story, trial *t)
 {
+    const size_t left = s->count - (to - from);
+    uint64_t *fewer = sim_alloc((left + 1) * sizeof *fewer);
+    if (s->kept != NULL) {
+        memcpy(fewer, s->kept, from * sizeof *fewer);
+        memcpy(fewer + from, s->kept + to, (s->count - to) * sizeof *fewer);
+    }
     (void)fflush(NULL);
     t->ended = false;
     t->fired_count = 0;
@@ -41,21 +51,24 @@ static void attempt(uint64_t seed, const uint64_t *kept, size_t count, bool stor
     if (pid < 0)
         sim_defect("no process");
     if (pid == 0) {
-        if (!story)
-            (void)freopen("/dev/null", "w", stderr);
+        if (!story && freopen("/dev/null", "w", stderr) == NULL)
+            _exit(1);
         const sim_options options = {.story = story,
-                                     .kept = kept,
-                                     .kept_count = count,
+                                     .versions = s->versions,
+                                     .left_out = s->left_out,
+                                     .kept = s->kept != NULL ? fewer : NULL,
+                                     .kept_count = left,
                                      .fired = t->fired,
                                      .fired_max = FAULTS_MAX,
                                      .fired_count = &t->fired_count};
-        simulate(seed, &options, &t->result);
+        simulate(s->seed, &options, &t->result);
         t->ended = true;
         (void)fflush(NULL);
         _exit(0);
     }
     int status;
     (void)waitpid(pid, &status, 0);
+    mem_free(fewer);
     if (!t->ended) {
         t->result.violated = true;
         (void)snprintf(t->result.invariant, sizeof t->result.invariant, "ASSERT");
@@ -68,27 +81,34 @@ static bool fails_alike(const trial *t, const shrunk *s)
     return t->result.violated && strcmp(t->result.invariant, s->invariant) == 0;
 }
 
-/* Leaves out [from, to); true when it still fails. */
-static bool try_without(uint64_t seed, shrunk *s, size_t from, size_t to, trial *t)
+/* What the trial fired becomes what is kept: often fewer than were allowed. */
+static void keep_fired(shrunk *s, const trial *t)
 {
-    const size_t left = s->count - (to - from);
-    uint64_t *fewer = sim_alloc((left + 1) * sizeof *fewer);
-    memcpy(fewer, s->kept, from * sizeof *fewer);
-    memcpy(fewer + from, s->kept + to, (s->count - to) * sizeof *fewer);
-    s->trials++;
-    attempt(seed, fewer, left, false, t);
-    if (!fails_alike(t, s)) {
-        mem_free(fewer);
-        return false;
-    }
-    memcpy(s->violation, t->result.violation, sizeof s->violation);
     mem_free(s->kept);
-    s->kept = fewer;
-    s->count = left;
+    s->count = t->fired_count;
+    s->kept = sim_alloc((s->count + 1) * sizeof *s->kept);
+    memcpy(s->kept, t->fired, s->count * sizeof *s->kept);
+    qsort(s->kept, s->count, sizeof *s->kept, by_id);
+    memcpy(s->violation, t->result.violation, sizeof s->violation);
+}
+
+/* Leaves out [from, to); true when it still fails. */
+static bool try_without(shrunk *s, size_t from, size_t to, trial *t)
+{
+    s->trials++;
+    attempt(s, from, to, false, t);
+    if (!fails_alike(t, s))
+        return false;
+    if (t->ended) {
+        keep_fired(s, t);
+    } else {
+        memmove(s->kept + from, s->kept + to, (s->count - to) * sizeof *s->kept);
+        s->count -= to - from;
+    }
     return true;
 }
 
-static void by_class(uint64_t seed, shrunk *s, double until, trial *t)
+static void by_class(shrunk *s, double until, trial *t)
 {
     for (uint64_t class = 0; class < FAULT_CLASSES && campaign_clock() < until; class ++) {
         size_t from = 0;
@@ -97,17 +117,68 @@ static void by_class(uint64_t seed, shrunk *s, double until, trial *t)
         size_t to = from;
         while (to < s->count && s->kept[to] >> CLASS_SHIFT == class)
             to++;
-        if (to > from)
-            (void)try_without(seed, s, from, to, t);
+        if (from == to || try_without(s, from, to, t))
+            s->left_out |= (uint64_t)1 << class;
     }
 }
 
-static void by_halves(uint64_t seed, shrunk *s, double until, trial *t)
+/* The same failure in a short run of another seed, with the fewest faults that chance gives. */
+static void look_for_small(shrunk *s, double until, trial *t)
+{
+    shrunk small = *s;
+    uint64_t best = 0;
+    size_t best_count = s->count;
+    small.kept = NULL;
+    small.count = 0;
+    small.versions = SMALL_VERSIONS;
+    for (uint64_t k = 1; campaign_clock() < until; k++) {
+        small.seed = s->seed * SMALL_SEEDS + k;
+        s->trials++;
+        attempt(&small, 0, 0, false, t);
+        if (!fails_alike(t, s) || !t->ended || t->fired_count >= best_count)
+            continue;
+        best = small.seed;
+        best_count = t->fired_count;
+    }
+    if (best == 0)
+        return;
+    s->seed = small.seed = best;
+    s->versions = small.versions;
+    attempt(&small, 0, 0, false, t);
+    keep_fired(s, t);
+}
+
+static uint64_t process_of(uint64_t id)
+{
+    return id >> PROCESS_SHIFT & 0xff;
+}
+
+/* Kept faults are ordered by class: those of one process are gathered at the end first. */
+static void by_process(shrunk *s, double until, trial *t)
+{
+    for (uint64_t who = 0; who < PROCESSES_MAX && campaign_clock() < until; who++) {
+        uint64_t *ordered = sim_alloc((s->count + 1) * sizeof *ordered);
+        size_t others = 0, its = 0;
+        for (size_t i = 0; i < s->count; i++)
+            if (process_of(s->kept[i]) != who)
+                ordered[others++] = s->kept[i];
+        for (size_t i = 0; i < s->count; i++)
+            if (process_of(s->kept[i]) == who)
+                ordered[others + its++] = s->kept[i];
+        mem_free(s->kept);
+        s->kept = ordered;
+        if (its > 0)
+            (void)try_without(s, others, others + its, t);
+        qsort(s->kept, s->count, sizeof *s->kept, by_id);
+    }
+}
+
+static void by_halves(shrunk *s, double until, trial *t)
 {
     for (size_t size = (s->count + 1) / 2; size > 0; size /= 2) {
         for (size_t from = 0; from < s->count && campaign_clock() < until;) {
             const size_t to = from + size < s->count ? from + size : s->count;
-            if (!try_without(seed, s, from, to, t))
+            if (!try_without(s, from, to, t))
                 from = to;
         }
     }
@@ -115,22 +186,22 @@ static void by_halves(uint64_t seed, shrunk *s, double until, trial *t)
 
 void shrink(uint64_t seed, double seconds_max, shrunk *out)
 {
-    const double until = campaign_clock() + seconds_max;
+    const double began = campaign_clock(), until = began + seconds_max;
     trial *t = mmap(NULL, sizeof *t, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (t == MAP_FAILED)
         sim_defect("no shared memory");
     memset(out, 0, sizeof *out);
-    attempt(seed, NULL, 0, false, t);
+    out->seed = seed;
+    attempt(out, 0, 0, false, t);
     out->failed = t->result.violated;
     memcpy(out->invariant, t->result.invariant, sizeof out->invariant);
-    memcpy(out->violation, t->result.violation, sizeof out->violation);
-    out->before = out->count = t->fired_count;
-    out->kept = sim_alloc((t->fired_count + 1) * sizeof *out->kept);
-    memcpy(out->kept, t->fired, t->fired_count * sizeof *out->kept);
-    qsort(out->kept, out->count, sizeof *out->kept, by_id);
+    out->before = t->fired_count;
+    keep_fired(out, t);
     if (out->failed) {
-        by_class(seed, out, until, t);
-        by_halves(seed, out, until, t);
+        by_class(out, began + seconds_max * 0.3, t);
+        look_for_small(out, began + seconds_max * 0.6, t);
+        by_process(out, until, t);
+        by_halves(out, until, t);
     }
     (void)munmap(t, sizeof *t);
 }
@@ -156,8 +227,10 @@ void shrink_tell(uint64_t seed, const shrunk *s)
         printf("seed %" PRIu64 " ends well\n", seed);
         return;
     }
-    printf("seed %" PRIu64 " breaks %s: %s\n", seed, s->invariant, s->violation);
-    printf("%zu faults, of which %zu are enough (%u trials):\n", s->before, s->count, s->trials);
+    printf("seed %" PRIu64 " breaks %s with %zu faults\n", seed, s->invariant, s->before);
+    if (s->seed != seed)
+        printf("so does, in small, seed %" PRIu64 " with --versions %u\n", s->seed, s->versions);
+    printf("%s\n%zu faults are enough (%u trials):\n", s->violation, s->count, s->trials);
     for (size_t i = 0; i < s->count && i < STORY_LINES / 2; i++) {
         const fault_class class = (fault_class)(s->kept[i] >> CLASS_SHIFT);
         printf("  %-18s process %u, life %u, request %u: %s\n", fault_name(class),
@@ -171,7 +244,7 @@ void shrink_tell(uint64_t seed, const shrunk *s)
     (void)fflush(stdout);
     const int out = dup(STDOUT_FILENO);
     (void)dup2(fileno(all), STDOUT_FILENO);
-    attempt(seed, s->kept, s->count, true, t);
+    attempt(s, 0, 0, true, t);
     (void)dup2(out, STDOUT_FILENO);
     (void)close(out);
     tell_end(all);

@@ -106,6 +106,7 @@ typedef struct sim_options {
     uint64_t *fired;
     size_t fired_max, *fired_count;
     uint32_t versions; /* 0: the plan's */
+    uint64_t left_out; /* classes of faults, a bit each, that may not happen */
 } sim_options;
 
 void simulate(uint64_t seed, const sim_options *options, sim_result *result);

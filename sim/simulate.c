@@ -291,6 +291,7 @@ void simulate(uint64_t seed, const sim_options *options, sim_result *result)
     draw_plan(s, options);
     faults_open(s);
     s->faults.kept = options->kept;
+    s->faults.left_out = options->left_out;
     s->faults.kept_count = options->kept_count;
     s->faults.fired = options->fired;
     s->faults.fired_max = options->fired_max;

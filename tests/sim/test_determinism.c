@@ -1,0 +1,82 @@
+// SPDX-FileCopyrightText: The BatchWeave authors
+// SPDX-License-Identifier: Apache-2.0
+/* The same seed is the same simulation; what a fault is called does not depend on other faults; a
+ * seed shrinks to the faults that are asked for. */
+#include "sim.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define SEEDS 24u
+#define FIRED_MAX 65536u
+
+static void a_seed_is_the_same_twice(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+        sim_result a, b;
+        simulate(seed, &(sim_options){.versions = 60}, &a);
+        simulate(seed, &(sim_options){.versions = 60}, &b);
+        assert_false(a.violated);
+        assert_memory_equal(&a, &b, sizeof a);
+        assert_true(a.versions >= 60 || a.virtual_ns > 0);
+    }
+}
+
+static void seeds_differ(void **state)
+{
+    (void)state;
+    sim_result a, b;
+    simulate(1, &(sim_options){.versions = 30}, &a);
+    simulate(2, &(sim_options){.versions = 30}, &b);
+    assert_true(a.trace != b.trace);
+}
+
+static int by_id(const void *a, const void *b)
+{
+    const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* All faults of a seed kept: the same run. None kept: a run without faults. */
+static void kept_faults_are_the_ones_that_happen(void **state)
+{
+    (void)state;
+    static uint64_t fired[FIRED_MAX], again[FIRED_MAX];
+    size_t count = 0, count_again = 0;
+    sim_result whole, kept, none;
+    simulate(3,
+             &(sim_options){
+                 .versions = 40, .fired = fired, .fired_max = FIRED_MAX, .fired_count = &count},
+             &whole);
+    assert_true(count > 0);
+    qsort(fired, count, sizeof *fired, by_id);
+    simulate(3,
+             &(sim_options){.versions = 40,
+                            .kept = fired,
+                            .kept_count = count,
+                            .fired = again,
+                            .fired_max = FIRED_MAX,
+                            .fired_count = &count_again},
+             &kept);
+    assert_int_equal(kept.trace, whole.trace);
+    assert_int_equal(count_again, count);
+    simulate(3, &(sim_options){.versions = 40, .kept = fired, .kept_count = 0}, &none);
+    assert_int_equal(none.faults, 0);
+    assert_false(none.violated);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_seed_is_the_same_twice),
+        cmocka_unit_test(seeds_differ),
+        cmocka_unit_test(kept_faults_are_the_ones_that_happen),
+    };
+    return cmocka_run_group_tests_name("sim_determinism", tests, NULL, NULL);
+}
