@@ -25,11 +25,11 @@ from typing import Callable, List
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 BUILD = ROOT / "build"
 JOBS = str(os.cpu_count() or 2)
-C_FOLDERS = ["include", "src", "cli", "tests", "bench", "examples"]
+C_FOLDERS = ["include", "src", "cli", "tests", "bench", "examples", "sim"]
 
 # Suites that the complete build must have; one that runs no test fails.
 UNIT_SUITES = ["base", "codec", "payload", "input", "store", "protocol", "client", "api"]
-SUITES = UNIT_SUITES + ["contract", "golden", "fuzz", "hostile", "cli"]
+SUITES = UNIT_SUITES + ["contract", "golden", "fuzz", "hostile", "sim", "cli"]
 COVERED_LAYERS = ["codec", "protocol"]
 COVERAGE_PERCENT_MIN = 90
 
@@ -323,6 +323,34 @@ def fuzz_section(seconds, least):
     return section
 
 
+def simulator_section(seeds, minutes):
+    """Seeds never run before, and those that once failed; then one trace under every build."""
+    def section(run):
+        folder = configure(run, "sim", "gcc", SIMULATOR, ["sim/bw-sim"])
+        if not folder:
+            return
+        program = f"{folder}/sim/bw-sim"
+        run.tests([program, "--file", "tests/sim/regression.txt"])
+        fresh = int(time.time()) * 1000
+        print(f"    sim/run --from {fresh} --seeds {seeds} --marks", flush=True)
+        run.tests([program, "--from", str(fresh), "--seeds", str(seeds), "--seconds",
+                   str(int(minutes * 60)), "--jobs", JOBS, "--marks"], show=3)
+        traces = {}
+        for name, compiler, options in [("sim", "gcc", SIMULATOR), ("clang", "clang", CLANG),
+                                        ("coverage", "gcc", COVERAGE), ("asan", "gcc", ASAN)]:
+            folder = configure(run, name, compiler, options, ["sim/bw-sim"])
+            if folder:
+                code, output = run.command([f"{folder}/sim/bw-sim", "--trace", "--seeds", "40",
+                                            "--versions", "50", "--jobs", JOBS])
+                traces[name] = output.strip() if code == 0 else f"exit {code}"
+        print(f"    traces: {traces}", flush=True)
+        if len(set(traces.values())) == 1 and len(traces) == 4:
+            run.count.passed += 1
+        else:
+            run.fail("the builds do not agree on one trace")
+    return section
+
+
 # ---- the table ---------------------------------------------------------------------------------
 
 GCC = ["-Dwerror=true"]
@@ -330,6 +358,7 @@ CLANG = ["-Dwerror=true", "-Db_lundef=false"]
 ASAN = ["-Db_sanitize=address,undefined", "-Dbench=false"]
 TSAN = ["-Db_sanitize=thread", "-Db_lundef=false", "-Dbench=false"]
 FUZZ = [*CLANG, "-Dfuzz=true", "-Db_sanitize=address,undefined", "-Dbench=false"]
+SIMULATOR = ["--buildtype=release", "-Db_ndebug=false", "-Dbench=false"]
 COVERAGE = ["-Db_coverage=true", "-Doptimization=0", "-Dbench=false"]
 
 CRASH = ["python3", "tests/crash/run.py"]
@@ -399,6 +428,11 @@ SECTIONS: List[Section] = [
     Section("inject", "failing allocations and system calls; power loss of the file store", 6, 60,
             programs(["python3", "tests/inject/run.py"], show=80),
             programs(["python3", "tests/inject/run.py", "--full"], show=80)),
+    Section("simulator", "fresh seeds of the simulator, old ones, one trace on every build", 6, 60,
+            simulator_section(5000, 4), simulator_section(60000, 50)),
+    Section("mutants", "planted mutants: each must be noticed", 5, 30,
+            programs(["sim/mutants", "--sample", "24"], show=26),
+            programs(["sim/mutants"], show=80)),
     Section("demo", "sh tools/demo, to its verdict", 4, 4, demo_section),
     Section("clang-tidy", "clang-tidy of src and cli", 0, 20, clang_tidy_section),
     Section("cppcheck", "cppcheck of everything", 0, 10, cppcheck_section),
