@@ -15,7 +15,7 @@
     X(open_token_per_try, "sim", "R1: an open makes a token for each try")                         \
     X(open_resets_seq, "sim", "R1: an open begins to count again")                                 \
     X(stage_not_contiguous, "sim", "R2: what is not uploaded is published too")                    \
-    X(publish_drops_nothing, "sim", "R3: what is already in is published again")  \
+    X(publish_drops_nothing, "sim", "R3: what is already in is published again")                   \
     X(publish_wrong_offset, "sim", "R3: the entry's offset is the start of the last TGB")          \
     X(publish_wrong_seq, "sim", "R3: the entry's seq is one too high")                             \
     X(publish_keeps_entry, "sim", "R3: the entry is not advanced")                                 \
@@ -53,7 +53,7 @@
     X(loser_deletes, "sim", "R9: who lost a race deletes what it put")                             \
     X(sealed_publish, "sim", "R10: a sealed namespace takes publishes")                            \
     X(sealed_open, "sim", "R10: a sealed namespace takes opens")                                   \
-    X(seal_unfinished, "sim", "R10: a seal does not wait for the unfinished")      \
+    X(seal_unfinished, "sim", "R10: a seal does not wait for the unfinished")                      \
     X(expected_off_by_one, "sim", "R10: the last finish but one seals")                            \
     X(finish_without_seal, "sim", "R10: the last finish does not seal")                            \
     X(finished_opens, "sim", "R10: a finished producer is opened without reopen")                  \

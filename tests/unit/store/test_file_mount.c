@@ -169,8 +169,8 @@ int main(void)
         MOUNT_CASE(test_a_mount_inside_the_root),
     };
     if (!enter_namespace()) {
-        printf("%zu skipped: this machine refuses mount namespaces: %s\n",
-               sizeof tests / sizeof tests[0], strerror(errno));
+        printf("%zu skipped: this machine refuses mount namespaces (errno %d)\n",
+               sizeof tests / sizeof tests[0], errno);
         return 0;
     }
     return cmocka_run_group_tests(tests, NULL, NULL);
