@@ -94,6 +94,7 @@ class Run:
         code, output = self.command(words)
         count, complaint = counted(output, code)
         self.count.add(count)
+        tell_skipped(" ".join(words), count)
         if complaint:
             print(f"    FAILED: {' '.join(words)}: {complaint}\n{tail(output)}", flush=True)
         elif show:
@@ -121,6 +122,11 @@ def excerpt(output):
     return tail(output)
 
 
+def tell_skipped(name, count):
+    if count.skipped:
+        print(f"    {count.skipped} skipped by {name}: it says what this machine cannot do", flush=True)
+
+
 def counted(output, code):
     """Returns the tests that a program says it ran, and what is wrong (None if nothing)."""
     passed = failed = skipped = refused = 0
@@ -140,7 +146,6 @@ def counted(output, code):
         if match:
             summaries += 1
             refused += int(match.group(1))
-            print(f"    {line}", flush=True)
             continue
         match = re.fullmatch(r"(\d+) passed, (\d+) failed", line)
         if match:
@@ -202,6 +207,7 @@ def run_suite(run, folder, suite):
     for program in map(json.loads, programs):
         printed = program.get("stdout", "") + "\n" + program.get("stderr", "")
         count, complaint = counted(printed, program["returncode"])
+        tell_skipped(program["name"], count)
         if complaint is None and program["result"] != "OK":
             complaint = program["result"]
             count.failed += 1
