@@ -156,23 +156,13 @@ static bool structure_fits(view json)
     return openings <= OPENINGS_MAX && commas <= COMMAS_MAX;
 }
 
-bw_status cursor_decode(view json, cursor *c, bw_error *error)
+static bw_status decode_once(view json, cursor *c, bw_error *error)
 {
-    memset(c, 0, sizeof *c);
-    if (json.size == 0 || json.size > CURSOR_TEXT_MAX)
-        return error_set(error, BW_CURSOR_INVALID, "cursor: %zu bytes of JSON", json.size);
-    if (!structure_fits(json))
-        return error_set(error, BW_CURSOR_INVALID, "cursor: more lists or values than any has");
     json_error_t why;
+    memset(c, 0, sizeof *c);
     json_t *root = json_loadb((const char *)json.data, json.size, JSON_REJECT_DUPLICATES, &why);
-    if (root == NULL) { /* jansson may call it an invalid token when memory ran out */
-        root = json_loadb((const char *)json.data, json.size, JSON_REJECT_DUPLICATES, &why);
-        void *memory = mem_alloc(json.size);
-        const bool none = memory == NULL || json_error_code(&why) == json_error_out_of_memory;
-        mem_free(memory);
-        if (root == NULL && none)
-            return error_set(error, BW_NOMEM, "cursor: no memory to read the JSON");
-    }
+    if (root == NULL && json_error_code(&why) == json_error_out_of_memory)
+        return error_set(error, BW_NOMEM, "cursor: no memory to read the JSON");
     if (root == NULL)
         return error_set(error, BW_CURSOR_INVALID, "cursor: line %d column %d: %s", why.line,
                          why.column, why.text);
@@ -180,6 +170,25 @@ bw_status cursor_decode(view json, cursor *c, bw_error *error)
     json_decref(root);
     if (status != BW_OK)
         cursor_free(c);
+    return status;
+}
+
+bw_status cursor_decode(view json, cursor *c, bw_error *error)
+{
+    memset(c, 0, sizeof *c);
+    if (json.size == 0 || json.size > CURSOR_TEXT_MAX)
+        return error_set(error, BW_CURSOR_INVALID, "cursor: %zu bytes of JSON", json.size);
+    if (!structure_fits(json))
+        return error_set(error, BW_CURSOR_INVALID, "cursor: more lists or values than any has");
+    /* jansson may call it an invalid token, or lose a member, when memory ran out. */
+    bw_status status = decode_once(json, c, error);
+    if (status != BW_CURSOR_INVALID)
+        return status;
+    status = decode_once(json, c, error);
+    void *memory = mem_alloc(json.size);
+    if (status != BW_OK && memory == NULL)
+        status = error_set(error, BW_NOMEM, "cursor: no memory to read the JSON");
+    mem_free(memory);
     return status;
 }
 

@@ -56,7 +56,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--build", default="build/inject")
     parser.add_argument("--full", action="store_true")
-    parser.add_argument("--stride", default="12", help="of the sampled sweep")
+    parser.add_argument("--stride", default="14", help="of the sampled sweep")
     parser.add_argument("--states", default="10000", help="of the sampled power-loss sweep")
     arguments = parser.parse_args()
     folder = ROOT / arguments.build
