@@ -32,6 +32,7 @@ UNIT_SUITES = ["base", "codec", "payload", "input", "store", "protocol", "client
 SUITES = UNIT_SUITES + ["contract", "golden", "fuzz", "hostile", "sim", "cli"]
 COVERED_LAYERS = ["codec", "protocol"]
 COVERAGE_PERCENT_MIN = 90
+FIRST_TIER_MINUTES = 40
 
 
 @dataclasses.dataclass
@@ -517,6 +518,10 @@ def main():
     print("\nsection        min  passed failed")
     for section, count, spent in rows:
         print(f"{section.name:12} {spent:5.1f} {count.passed:7} {count.failed:6}")
+    spent = sum(spent for _, _, spent in rows)
+    if not full and spent > FIRST_TIER_MINUTES:
+        total.failed += 1
+        print(f"FAILED: {spent:.1f} min in all, of a budget of {FIRST_TIER_MINUTES}")
     if full and not chosen:
         write_proof(rows)
     skipped = f", {total.skipped} skipped" if total.skipped else ""
