@@ -1,0 +1,27 @@
+/* SPDX-FileCopyrightText: The BatchWeave authors
+   SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What must be true, each with a number by which model/run names what a removed rule breaks. G and I are
+ * the guarantees of docs/guarantees.md and the invariants of the simulator's checker.
+ */
+#define CLAIM(name, x) assert(name && (x))
+
+#define ONE_CHAIN 901           /* I2: each version stands on the one before it */
+#define DEFINITE 902            /* G5, I7: what was called lost or failed is not made, now or later */
+#define ORDER 903               /* G2, I4: steps are gapless and never change */
+#define VISIBLE 904             /* G1, I1: every exposed step has its parts */
+#define SAME_END 905            /* I9: whoever was told the end was told the truth */
+#define ONCE 906                /* G3, I5: the ranges of a producer tile its stream */
+#define FENCING 907             /* I8: nothing of an incarnation after its successor's fence */
+#define FINAL_OFFSET 908        /* R1: a resume offset that was told is final, and not beyond the chain */
+#define SUCCESSOR 909           /* R1: an opener that thaws does not fence its successor */
+#define SEALING 910             /* R10: sealed and finished are refusals, and nobody is open under a seal */
+#define DURABLE 911             /* G4, I6: what was acknowledged is on the chain */
+#define SAFE_STORE 912          /* STORE_UNSAFE and CHAIN_BLOCKED are not said of a store that is right */
+#define REFUSAL 913             /* FENCED, FINISHED and SEALED are true when they are said */
+#define AGREEMENT 914           /* G2, I9: what a rank is given is what the chain says */
+#define TRUE_NEWEST 915         /* "the newest" was true when its 404 was read */
+#define FORWARD 916             /* I3: a reader never goes back */
+#define LIVENESS 917            /* G11: once faults stop, a rank arrives and a sweep leaves nothing behind */
+#define OPENABLE 918            /* G11: the namespace can be opened */
+#define SWEEPING 919            /* blocks are retired and names deleted as the other configurations assume */
