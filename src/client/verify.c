@@ -172,7 +172,6 @@ bw_status report_verify(report *r, bw_error *error)
     v.m = manifest_ref(chain_held(v.reader.chain));
     const bw_status status = run(&v, error);
     mem_free(v.sums);
-    mem_free(v.sum_known);
     mem_free(v.tilings);
     page_free(&v.page);
     mem_free(v.page_object);

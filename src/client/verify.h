@@ -32,6 +32,12 @@ typedef struct tiling {
     uint32_t epoch;
 } tiling;
 
+/** The sum before a step, where no damage hides it. */
+typedef struct known_sum {
+    uint64_t step;
+    hash128 sum;
+} known_sum;
+
 typedef struct verify {
     report *r;
     reader reader;
@@ -44,8 +50,8 @@ typedef struct verify {
 
     /* steps */
     uint64_t first;  /* first step that is described; below it nothing is proved */
-    hash128 *sums;   /* before step first + i; next − first + 1 of them */
-    bool *sum_known; /* … false where damage hides it */
+    known_sum *sums; /* ascending; as many as there are descriptors, whatever a manifest claims */
+    size_t sum_count, sum_capacity;
     uint64_t at;     /* next step of the walk */
     hash128 sum;     /* before it */
     bool known;      /* … is known */

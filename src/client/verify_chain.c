@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "codec/small.h"
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 typedef struct chain_check {
@@ -64,12 +65,20 @@ static bw_status differs(chain_check *c, const char *what, uint64_t step, bw_err
                         "%s at step %" PRIu64 " is not the newest manifest's", what, step);
 }
 
+static int compare_steps(const void *a, const void *b)
+{
+    const known_sum *x = a, *y = b;
+    return (x->step > y->step) - (x->step < y->step);
+}
+
 /* True when the newest manifest says otherwise. */
 static bool contradicts(const verify *v, uint64_t step, const hash128 *sum)
 {
-    if (step < v->first || step > v->m->next || !v->sum_known[step - v->first])
-        return false;
-    return !hash_equal(sum, &v->sums[step - v->first]);
+    const known_sum wanted = {.step = step};
+    const known_sum *known =
+        v->sum_count == 0 ? NULL
+                          : bsearch(&wanted, v->sums, v->sum_count, sizeof *v->sums, compare_steps);
+    return known != NULL && !hash_equal(sum, &known->sum);
 }
 
 static bw_status check_sums(chain_check *c, const manifest *m, bw_error *error)

@@ -7,11 +7,23 @@
 #include <inttypes.h>
 #include <string.h>
 
+/* The walk ascends, so the list is sorted. */
+static bw_status note_sum(verify *v, uint64_t step)
+{
+    void *sums = v->sums;
+    if (!v->known)
+        return BW_OK;
+    if (mem_grow(&sums, &v->sum_capacity, v->sum_count + 1, sizeof *v->sums) != 0)
+        return BW_NOMEM;
+    v->sums = sums;
+    v->sums[v->sum_count++] = (known_sum){step, v->sum};
+    return BW_OK;
+}
+
 static bw_status visit(verify *v, uint64_t step, const descriptor *d, bw_error *error)
 {
     hash128 term;
-    v->sums[step - v->first] = v->sum;
-    v->sum_known[step - v->first] = v->known;
+    BW_TRY(note_sum(v, step));
     BW_TRY(descriptor_term(step, d, &term));
     hash_add(&v->sum, &term);
     v->at = step + 1;
@@ -105,20 +117,14 @@ static bw_status walk_reference(verify *v, const segment_ref *ref, bw_error *err
     return status;
 }
 
-static bw_status begin(verify *v, bw_error *error)
+static void begin(verify *v)
 {
     const manifest *m = v->m;
     v->first = v->at = m->ref_count > 0 ? m->refs[0].first : manifest_tail_first(m);
-    const size_t count = (size_t)(m->next - v->first + 1);
-    v->sums = mem_array(count, sizeof *v->sums);
-    v->sum_known = mem_array(count, sizeof *v->sum_known);
-    if (v->sums == NULL || v->sum_known == NULL)
-        return error_set(error, BW_NOMEM, "no memory for the sums of %zu steps", count);
     /* Before the first step of all there is nothing; before a later one only what the manifest
      * states. */
     v->known = v->first == 0;
     v->sum = (hash128){{0}};
-    return BW_OK;
 }
 
 /* What the manifest states before its tail: its sum without the tail's terms. */
@@ -137,7 +143,7 @@ bw_status verify_steps(verify *v, bw_error *error)
     object_key key;
     hash128 before_tail;
     key_manifest(&key, m->version);
-    BW_TRY(begin(v, error));
+    begin(v);
     for (uint32_t i = 0; i < m->ref_count; i++)
         BW_TRY(walk_reference(v, &m->refs[i], error));
     BW_TRY(sum_before_tail(m, &before_tail));
@@ -152,8 +158,7 @@ bw_status verify_steps(verify *v, bw_error *error)
     v->sum = before_tail;
     v->known = true;
     BW_TRY(visit_block(v, &m->tail, manifest_tail_first(m), error));
-    v->sums[m->next - v->first] = v->sum;
-    v->sum_known[m->next - v->first] = true;
+    BW_TRY(note_sum(v, m->next));
     if (v->retained_bytes != m->committed_bytes - m->swept_bytes)
         BW_TRY(verify_found(v, "TOTALS", key.text, NO_STEP, error,
                             "the retained steps have %" PRIu64 " bytes, the totals say %" PRIu64,

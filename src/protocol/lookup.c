@@ -88,6 +88,12 @@ static cached *find(segment_cache *cache, const hash128 *hash)
     return NULL;
 }
 
+/* Hashes alone do not tell: a manifest may lie, and name one object for two ranges of steps. */
+static bool fits(const segment *s, const segment_ref *ref)
+{
+    return s->level == ref->level && s->first == ref->first && s->last == ref->last;
+}
+
 const segment *segment_cache_find(segment_cache *cache, const hash128 *hash)
 {
     cached *entry = find(cache, hash);
@@ -104,8 +110,13 @@ bw_status segment_cache_add(segment_cache *cache, const segment_ref *ref,
 {
     cached *entry = NULL;
     bw_status status = BW_OK;
-    if (find(cache, &ref->hash) != NULL)
+    const cached *known = find(cache, &ref->hash);
+    if (known != NULL) {
+        if (!fits(&known->segment, ref))
+            status =
+                error_set(error, BW_CORRUPT, "segment: two references name it, for other steps");
         goto done;
+    }
     entry = mem_zalloc(sizeof *entry);
     if (entry == NULL) {
         status = error_set(error, BW_NOMEM, "no memory for a segment");
@@ -157,7 +168,7 @@ static lookup_verdict descend(const manifest *m, segment_cache *cache, uint64_t 
     *ref = *covering(m->refs, m->ref_count, step);
     for (;;) {
         const segment *s = segment_cache_find(cache, &ref->hash);
-        if (s == NULL)
+        if (s == NULL || !fits(s, ref))
             return LOOKUP_NEED;
         if (s->level == 0) {
             *leaf = s;

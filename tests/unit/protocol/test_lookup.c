@@ -131,12 +131,41 @@ static void a_wrong_object_is_refused(void **state)
     tear_down(&s);
 }
 
+/* A manifest that lies may name one object for two ranges of steps: the hash alone does not tell.
+ */
+static void one_object_for_two_ranges_is_refused(void **state)
+{
+    (void)state;
+    scene s;
+    bw_error error;
+    size_t size;
+    set_up(&s, 40, 1 << 20);
+    fetch(&s, &s.m->refs[0]);
+    segment_ref lie = s.m->refs[0];
+    lie.first += 1000;
+    lie.last += 1000;
+    uint8_t *object = read_object(&s, &s.m->refs[0], &size);
+    assert_int_equal(segment_cache_add(s.cache, &lie, s.w.genesis.uuid, 1, object, size, &error),
+                     BW_CORRUPT);
+    /* Nor is what is cached taken for it. */
+    segment_ref refs[1] = {lie};
+    manifest liar = *s.m;
+    segment_ref needed;
+    descriptor d;
+    liar.refs = refs;
+    liar.ref_count = 1;
+    liar.next = lie.last + 1 + liar.tail.records;
+    assert_int_equal(lookup_step(&liar, s.cache, lie.first, &d, &needed), LOOKUP_NEED);
+    tear_down(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(steps_are_found_and_bounded),
         cmocka_unit_test(a_small_cache_makes_progress),
         cmocka_unit_test(a_wrong_object_is_refused),
+        cmocka_unit_test(one_object_for_two_ranges_is_refused),
     };
     return cmocka_run_group_tests_name("lookup", tests, NULL, NULL);
 }
