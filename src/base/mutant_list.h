@@ -82,7 +82,7 @@
     X(inline_place_wrong, "sim", "places of slices of different lengths are not aligned")          \
     X(dir_fsync_dropped, "store/test_file_write",                                                  \
       "a created name is answered before it is durable")                                           \
-    X(create_overwrites, "contract/test_contract_file", "create replaces what is there")           \
+    X(create_overwrites, "store/test_file_write", "create replaces what is there")                 \
     X(create_repeated, "store/test_retry", "the retry decorator repeats a create")
 
 #endif
