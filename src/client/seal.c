@@ -17,14 +17,18 @@ static bw_status run_seal(bw_space *space, reader *r, commit *c, bool force, int
     const bw_status status = drive_run(r->drive, m, deadline_ns, NULL);
     const commit_report *report = commit_reported(c);
     (void)space;
-    if (status == BW_TIMEOUT && report->overdue)
+    /* The create may be on its way although nothing was heard of it. */
+    if (status == BW_TIMEOUT && report->attempts > 0)
         return error_set(error, BW_UNKNOWN,
                          "seal: the outcome of version %" PRIu64 " is not known; seal again",
-                         report->version);
+                         report->open_version);
     if (status != BW_OK)
         return error_set(error, status, "seal: %s", bw_status_text(status));
     if (report->end == COMMIT_DONE)
         return BW_OK;
+    /* A lost race is no error of the machine's, but this one had no time left for another. */
+    if (report->end == COMMIT_LOST)
+        return error_set(error, BW_TIMEOUT, "seal: other commits were faster");
     error_copy(error, &report->error);
     if (error != NULL)
         error->code = report->status;

@@ -94,6 +94,19 @@ static void test_unknown_then_known(void **state)
     stand_close(&s);
 }
 
+/* A seal past its deadline with an attempt open: UNKNOWN, of the version that may still land. */
+static void test_unknown_seal_names_its_version(void **state)
+{
+    (void)state;
+    stand s;
+    stand_open(&s, 1, "", false);
+    bw_space *faulty = stand_space(&s, "unknown-before:create:manifest/:0", false);
+    stand_expect(&s, space_seal(faulty, false, 50 * NS_PER_MS, &s.error), BW_UNKNOWN);
+    assert_non_null(strstr(s.error.message, "version 2 "));
+    space_close(faulty);
+    stand_close(&s);
+}
+
 static int no_line(void *context, const char *json)
 {
     (void)context;
@@ -217,6 +230,7 @@ int main(void)
         cmocka_unit_test(test_lost_reply_of_the_open),
         cmocka_unit_test(test_unknown_for_good),
         cmocka_unit_test(test_unknown_then_known),
+        cmocka_unit_test(test_unknown_seal_names_its_version),
         cmocka_unit_test(test_found_behind_a_retired_block),
         cmocka_unit_test(test_store_refuses),
         cmocka_unit_test(test_no_room_for_a_manifest),
