@@ -131,7 +131,9 @@ inline land(m)
 
 /* A create that is in the network: applied whenever its name is free, again and again. */
 #define LATE(m) \
-    :: d_step { !quiet && V(m) > 0 && store[V(m)] == 0 -> land(m); printf("a create of version %d is applied late\n", V(m)) }
+    :: d_step { !quiet && V(m) > 0 && store[V(m)] == 0 -> \
+        land(m); \
+        printf("a create of version %d is applied late\n", V(m)) }
 
 /* Not the newest version's block, not the one before it. */
 #define MAY_RETIRE(k) ((k) + 1 < BLOCK(newest) || NO_R8_BEFORE && (k) < BLOCK(newest) || \
