@@ -39,6 +39,13 @@ int64_t clock_wall_ms(const clock_source *clock)
     return clock->wall_ms(clock->context);
 }
 
+int64_t clock_age_ms(const clock_source *clock, uint64_t wall_ms)
+{
+    const int64_t then = wall_ms > INT64_MAX ? INT64_MAX : (int64_t)wall_ms;
+    const int64_t now = clock_wall_ms(clock);
+    return now >= 0 ? now - then : -then;
+}
+
 int64_t clock_deadline(const clock_source *clock, int64_t timeout_ns)
 {
     if (timeout_ns < 0 || timeout_ns == TIME_NEVER)

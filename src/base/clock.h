@@ -21,6 +21,9 @@ typedef struct clock_source {
 const clock_source *clock_system(void);
 int64_t clock_now(const clock_source *clock);
 int64_t clock_wall_ms(const clock_source *clock);
+/** How long ago a clock of another machine says that something was, in ms; negative when ahead.
+ * Any value may come. */
+int64_t clock_age_ms(const clock_source *clock, uint64_t wall_ms);
 /** now + timeout, saturating; TIME_NEVER for a negative or endless timeout. */
 int64_t clock_deadline(const clock_source *clock, int64_t timeout_ns);
 

@@ -338,7 +338,9 @@ static bw_status read_state_object(bw_producer *p, const producer_entry *e, bw_e
         status = hash_bytes(object.data, object.size, &hash);
         if (status == BW_OK)
             status = state_decode(object, uuid, &epoch, &seq, &state, error);
-        if (status == BW_OK && (!hash_equal(&hash, &ref->hash) || object.size != ref->bytes))
+        if (status == BW_OK && (!hash_equal(&hash, &ref->hash) || object.size != ref->bytes ||
+                                memcmp(uuid, p->space->genesis->uuid, UUID_BYTES) != 0 ||
+                                epoch != ref->epoch || seq != ref->seq))
             status = error_set(error, BW_CORRUPT, "the resume state of %s is another one", p->id);
     }
     if (status == BW_OK) {

@@ -242,7 +242,7 @@ static const char *tell_producers(const manifest *m, char text[128])
 
 static int64_t commit_age_ms(const manifest *m)
 {
-    return clock_wall_ms(clock_system()) - (int64_t)m->clock_ms;
+    return clock_age_ms(clock_system(), m->clock_ms);
 }
 
 /* The time is over: with the facts that tell a slow producer from a dead one, and both from a slow

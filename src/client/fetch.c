@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "client/json.h"
+#include "client/listing.h"
 #include <inttypes.h>
 #include <jansson.h>
 #include <string.h>
@@ -88,32 +89,39 @@ bw_status fetch_item(bw_space *space, uint64_t step, position p, uint32_t item, 
     return status;
 }
 
+/* Its length is only claimed: memory is asked for when as many bytes are there. */
+static bw_status read_footer(store *s, const char *key, const place *where, uint8_t **object,
+                             bw_error *error)
+{
+    uint64_t bytes = 0;
+    bw_status status = listing_size(s, key, &bytes, error);
+    if (status == BW_NOT_FOUND)
+        return error_set(error, status, "the part with the footer is missing");
+    BW_TRY(status);
+    if (where->bytes > bytes || where->offset > bytes - where->bytes)
+        return error_set(error, BW_CORRUPT,
+                         "the part has %" PRIu64 " bytes; the footer would be %" PRIu64
+                         " at offset %" PRIu64,
+                         bytes, where->bytes, where->offset);
+    *object = mem_alloc((size_t)where->bytes);
+    if (*object == NULL)
+        return error_set(error, BW_NOMEM, "out of memory");
+    return listing_read(s, key, where->offset, where->bytes, *object, error);
+}
+
 bw_status fetch_footer(const genesis *g, store *s, const step_entry *entry, uint8_t **object,
                        footer *f, bw_error *error)
 {
     const descriptor *d = &entry->descriptor;
     place where;
     object_key key;
-    store_op op;
     *object = NULL;
     *f = (footer){0};
     BW_TRY(shape_footer(&d->shape, genesis_slices(g), g->part_bytes, &where));
     key_part(&key, d->id, d->record.epoch, d->record.seq, d->record.nonce, where.part);
-    uint8_t *bytes = mem_alloc((size_t)where.bytes);
-    if (bytes == NULL)
-        return error_set(error, BW_NOMEM, "out of memory");
-    store_op_init(&op, STORE_READ, key.text);
-    op.offset = where.offset;
-    op.length = where.bytes;
-    op.dest = bytes;
-    bw_status status = BW_OK;
-    const store_outcome outcome = store_run(s, &op);
-    if (outcome == STORE_NOT_FOUND) {
-        status = error_set(error, BW_NOT_FOUND, "the part with the footer is missing");
-    } else if (outcome != STORE_OK) {
-        status = store_op_status(&op);
-        error_copy(error, &op.error);
-    } else {
+    uint8_t *bytes = NULL;
+    bw_status status = read_footer(s, key.text, &where, &bytes, error);
+    if (status == BW_OK) {
         status = footer_decode(view_of(bytes, (size_t)where.bytes), f, error);
         if (status == BW_OK && (f->nonce != d->record.nonce || f->items != d->shape.items ||
                                 f->kind != d->shape.kind || f->slice_count != genesis_slices(g))) {
@@ -121,7 +129,6 @@ bw_status fetch_footer(const genesis *g, store *s, const step_entry *entry, uint
             status = error_set(error, BW_CORRUPT, "the footer is not this batch's");
         }
     }
-    store_op_clear(&op);
     if (status == BW_OK) {
         *object = bytes;
         return BW_OK;

@@ -130,8 +130,7 @@ bw_status report_info(report *r, bw_error *error)
     json_put_text(&r->out, "url", r->space->url);
     put_genesis_members(&r->out, r->space->genesis);
     put_manifest_members(&r->out, m);
-    json_put_i64(&r->out, "last_commit_age_ms",
-                 clock_wall_ms(clock_system()) - (int64_t)m->clock_ms);
+    json_put_i64(&r->out, "last_commit_age_ms", clock_age_ms(clock_system(), m->clock_ms));
     json_put_object_end(&r->out);
     reader_close(&from);
     return report_emit(r, error);

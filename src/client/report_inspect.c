@@ -262,7 +262,7 @@ static bw_status inspect(report *r, store *s, const key_fields *fields, bw_error
 
 bw_status report_inspect(report *r, bw_error *error)
 {
-    if (r->options->key == NULL)
+    if (r->options->key == NULL || r->options->key[0] == '\0')
         return error_set(error, BW_INVALID, "inspect: which object? Set key");
     key_fields fields;
     key_parse(view_text(r->options->key), &fields);

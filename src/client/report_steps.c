@@ -74,8 +74,7 @@ static bw_status emit_idle(report *r, const manifest *m, uint64_t step, int64_t 
     json_put_u64(&r->out, "version", m->version);
     json_put_u64(&r->out, "producers", m->producer_count);
     json_put_u64(&r->out, "producers_alive", alive);
-    json_put_i64(&r->out, "last_commit_age_ms",
-                 clock_wall_ms(clock_system()) - (int64_t)m->clock_ms);
+    json_put_i64(&r->out, "last_commit_age_ms", clock_age_ms(clock_system(), m->clock_ms));
     json_put_object_end(&r->out);
     return report_emit(r, error);
 }

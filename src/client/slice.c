@@ -3,9 +3,11 @@
 #include "client/slice.h"
 
 #include "base/alloc.h"
+#include "client/listing.h"
 #include <inttypes.h>
 
 #define SLICE_ALIGNMENT 64u
+#define PART_MISSING "the part is missing"
 
 uint64_t slice_estimate(const genesis *g, const fetch_plan *plan)
 {
@@ -27,6 +29,25 @@ static void part_key(const slice_request *r, uint32_t part, object_key *key)
     key_part(key, r->plan.id, at->epoch, at->seq, at->nonce, part);
 }
 
+/* Where mapping is possible, a buffer is for a second look, after bytes were found missing or
+ * damaged: what is not there must not cost the memory that a descriptor claims for it. */
+static bw_status check_extent(store *s, const char *key, const place *where, bw_error *error)
+{
+    uint64_t bytes = 0;
+    if ((s->features & STORE_CAN_MAP) == 0)
+        return BW_OK;
+    const bw_status status = listing_size(s, key, &bytes, error);
+    if (status == BW_NOT_FOUND)
+        return error_set(error, status, PART_MISSING);
+    BW_TRY(status);
+    if (where->bytes > bytes || where->offset > bytes - where->bytes)
+        return error_set(error, BW_CORRUPT,
+                         "the part has %" PRIu64 " bytes; %" PRIu64 " at offset %" PRIu64
+                         " were asked for",
+                         bytes, where->bytes, where->offset);
+    return BW_OK;
+}
+
 /* Reads exactly `where`: by mapping, or into `*buffer`. */
 static bw_status read_place(const slice_request *r, store *s, const place *where, bool map,
                             store_mapping *mapping, uint8_t **buffer, bw_error *error)
@@ -38,6 +59,9 @@ static bw_status read_place(const slice_request *r, store *s, const place *where
     op.offset = where->offset;
     op.length = where->bytes;
     if (!map) {
+        const bw_status fits = check_extent(s, key.text, where, error);
+        if (fits != BW_OK)
+            return blame(r, key.text, fits, error);
         *buffer = mem_aligned(SLICE_ALIGNMENT, (size_t)where->bytes);
         if (*buffer == NULL)
             return error_set(error, BW_NOMEM, "no memory for a slice of %" PRIu64 " bytes",
@@ -50,7 +74,7 @@ static bw_status read_place(const slice_request *r, store *s, const place *where
         *mapping = op.mapping;
         op.mapping = (store_mapping){0};
     } else if (outcome == STORE_NOT_FOUND) {
-        (void)error_set(error, BW_NOT_FOUND, "the part is missing");
+        (void)error_set(error, BW_NOT_FOUND, PART_MISSING);
         status = blame(r, key.text, BW_NOT_FOUND, error);
     } else if (outcome != STORE_OK) {
         status = store_op_status(&op);
@@ -65,13 +89,21 @@ static bw_status read_place(const slice_request *r, store *s, const place *where
     return status;
 }
 
+static bool may_map(const slice_request *r, const store *s)
+{
+    return r->map && (s->features & STORE_CAN_MAP) != 0;
+}
+
 /* Only for steps whose slice lengths are too varied to stand in the descriptor. */
 static bw_status place_by_footer(slice_request *r, store *s, bw_error *error)
 {
-    uint8_t *bytes = NULL;
-    BW_TRY(read_place(r, s, &r->plan.footer, false, NULL, &bytes, error));
+    const bool map = may_map(r, s);
+    store_mapping mapping = {0};
+    uint8_t *buffer = NULL;
+    BW_TRY(read_place(r, s, &r->plan.footer, map, &mapping, &buffer, error));
     footer f;
-    bw_status status = footer_decode(view_of(bytes, (size_t)r->plan.footer.bytes), &f, error);
+    bw_status status = footer_decode(
+        view_of(map ? mapping.data : buffer, (size_t)r->plan.footer.bytes), &f, error);
     if (status == BW_OK) {
         if (f.nonce != r->plan.record.nonce)
             status = error_set(error, BW_CORRUPT, "footer: of another batch");
@@ -79,7 +111,9 @@ static bw_status place_by_footer(slice_request *r, store *s, bw_error *error)
             status = handout_place(r->handout, &f, &r->plan, error);
         footer_free(&f);
     }
-    mem_free(bytes);
+    if (map)
+        store_mapping_release(&mapping);
+    mem_free(buffer);
     if (status != BW_OK) {
         object_key key;
         part_key(r, r->plan.footer.part, &key);
@@ -153,21 +187,26 @@ bw_status slice_fetch(slice_request *r, store *s, slice **out, bw_error *error)
 {
     if (r->plan.needs_footer)
         BW_TRY(place_by_footer(r, s, error));
+    const bool map = may_map(r, s);
+    store_mapping mapping = {0};
+    uint8_t *buffer = NULL;
+    BW_TRY(read_place(r, s, &r->plan.where, map, &mapping, &buffer, error));
+    /* Only now: the bytes of as many items as are claimed are there. */
     slice *made = slice_new(r);
-    if (made == NULL)
+    if (made == NULL) {
+        if (map)
+            store_mapping_release(&mapping);
+        mem_free(buffer);
         return error_set(error, BW_NOMEM, "out of memory");
-    const bool map = r->map && (s->features & STORE_CAN_MAP) != 0;
-    bw_status status = read_place(r, s, &r->plan.where, map, &made->mapping, &made->buffer, error);
-    if (status == BW_OK) {
-        made->data = map ? made->mapping.data : made->buffer;
-        status = check_frame(r, made, error);
-        if (status != BW_OK) {
-            object_key key;
-            part_key(r, r->plan.where.part, &key);
-            status = blame(r, key.text, status, error);
-        }
     }
+    made->mapping = mapping;
+    made->buffer = buffer;
+    made->data = map ? mapping.data : buffer;
+    const bw_status status = check_frame(r, made, error);
     if (status != BW_OK) {
+        object_key key;
+        part_key(r, r->plan.where.part, &key);
+        (void)blame(r, key.text, status, error);
         slice_destroy(made);
         return status;
     }

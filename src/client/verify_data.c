@@ -170,8 +170,12 @@ static bw_status check_tail_padding(batch_check *b, uint64_t from, bw_error *err
 static bw_status check_bytes(batch_check *b, bw_error *error)
 {
     uint32_t *filled = mem_array(b->slices, sizeof *filled);
-    if (filled == NULL)
+    /* The parts are as long as they must be, so as many items have their place. */
+    b->rows = mem_array(b->d->shape.items, sizeof *b->rows);
+    if (filled == NULL || b->rows == NULL) {
+        mem_free(filled);
         return error_set(error, BW_NOMEM, "out of memory");
+    }
     uint64_t end = 0;
     bool whole = true;
     bw_status status = BW_OK;
@@ -270,9 +274,8 @@ bw_status verify_batch(verify *v, uint64_t step, const descriptor *d, bw_error *
     batch_check b = {.v = v, .step = step, .d = d, .slices = genesis_slices(v->g)};
     b.lengths = mem_array(b.slices, sizeof *b.lengths);
     b.places = mem_array(b.slices, sizeof *b.places);
-    b.rows = mem_array(d->shape.items, sizeof *b.rows);
     bw_status status = BW_NOMEM;
-    if (b.lengths != NULL && b.places != NULL && b.rows != NULL)
+    if (b.lengths != NULL && b.places != NULL)
         status = check_batch(&b, error);
     else
         (void)error_set(error, BW_NOMEM, "out of memory");

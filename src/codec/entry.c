@@ -64,10 +64,10 @@ void producer_entry_read(wire_reader *r, producer_entry *e)
     } else {
         e->state = wire_text16(r);
     }
-    r->failed |= !name_is_valid(e->id) || e->epoch == 0 || (flags & ~ENTRY_FLAGS) != 0 ||
-                 e->swept_seq > e->seq || e->swept_offset > e->offset ||
-                 (e->seq == 0 && e->offset != 0) || (e->seq == 0) != (e->last_publish == 0) ||
-                 e->state.size > STATE_INLINE_MAX;
+    r->failed |= !name_is_valid(e->id) || e->epoch == 0 || e->seq > NUMBER_MAX ||
+                 (flags & ~ENTRY_FLAGS) != 0 || e->swept_seq > e->seq ||
+                 e->swept_offset > e->offset || (e->seq == 0 && e->offset != 0) ||
+                 (e->seq == 0) != (e->last_publish == 0) || e->state.size > STATE_INLINE_MAX;
 }
 
 bw_status producer_entries_read(wire_reader *r, uint32_t count, producer_entry **entries,

@@ -67,7 +67,8 @@ static bw_status read_head(wire_reader *r, manifest *m, bw_error *error)
     m->swept_bytes = wire_u64(r);
     m->finished_producers = wire_u64(r);
     wire_bytes(r, m->sum.bytes, HASH_BYTES);
-    if (r->failed || (flags & ~MANIFEST_FLAGS) != 0 || m->version == 0)
+    if (r->failed || (flags & ~MANIFEST_FLAGS) != 0 || m->version == 0 || m->version > NUMBER_MAX ||
+        m->next > NUMBER_MAX)
         return error_set(error, BW_CORRUPT, "manifest: the first fields break the format");
     if (m->swept > m->trim || m->trim > m->next || m->swept_bytes > m->committed_bytes)
         return error_set(error, BW_CORRUPT, "manifest: swept, trim and next are out of order");

@@ -14,6 +14,8 @@
 #include "codec/segment.h"
 #include <stdatomic.h>
 
+/** Steps, versions and seqs: a cursor can say no more, and there is always a next one. */
+#define NUMBER_MAX ((uint64_t)INT64_MAX)
 #define TOKEN_BYTES 16u
 #define STATE_INLINE_MAX 256u
 #define STATE_BYTES_MAX (1u << 20)

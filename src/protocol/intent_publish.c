@@ -136,6 +136,8 @@ static bw_status append(const intent_try *t, const descriptor *d, uint32_t count
     intent_scratch *scratch = t->scratch;
     const segment_ref *folded = t->aid->durable_fold, *merged = t->aid->durable_merge;
 
+    if (count > NUMBER_MAX - base->next || d[count - 1].record.seq > NUMBER_MAX)
+        return BW_TOO_LARGE;
     buf_reset(&scratch->tail);
     BW_TRY(block_encode(folded != NULL ? NULL : &base->tail, 0, d, count, &scratch->tail));
     draft->tail = (block){.bytes = view_of(scratch->tail.data, scratch->tail.size),
@@ -154,6 +156,8 @@ static bw_status append(const intent_try *t, const descriptor *d, uint32_t count
         BW_TRY(descriptor_term(base->next + k, &d[k], &term));
         if (!MUTANT(publish_without_sum))
             hash_add(&draft->sum, &term);
+        if (d[k].shape.total_bytes > UINT64_MAX - draft->committed_bytes)
+            return BW_TOO_LARGE;
         draft->committed_bytes += d[k].shape.total_bytes;
     }
     draft->next = base->next + count;

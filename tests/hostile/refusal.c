@@ -7,7 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define TRIES 20
+#define TRIES_MIN 3
+#define TRIES_MAX 40
 
 static unsigned refusals;
 static int64_t slowest_ns;
@@ -18,6 +19,8 @@ static void check_once(bw_status status, bw_status expected, const bw_error *err
     if (status != expected)
         fail_msg("%s where %s was expected: %s", bw_status_name(status), bw_status_name(expected),
                  status == BW_OK ? "" : error->message);
+    if (expected == BW_OK)
+        return;
     assert_int_equal(error->code, expected);
     assert_true(error->message[0] != '\0');
 }
@@ -26,7 +29,7 @@ void expect_refusal(attempt_fn attempt, void *context, bw_status expected, size_
 {
     static bw_error error;
     int64_t fastest_ns = INT64_MAX;
-    for (int i = 0; i < TRIES && fastest_ns >= REFUSAL_NS_MAX; i++) {
+    for (int i = 0; i < TRIES_MIN || (i < TRIES_MAX && fastest_ns >= REFUSAL_NS_MAX); i++) {
         memset(&error, 0, sizeof error);
         meter_start();
         const int64_t from = clock_now(clock_system());

@@ -116,7 +116,7 @@ void smith_remove(smith *s, const char *key)
     *found = s->objects[--s->object_count];
 }
 
-static void make_directories(char *path)
+void smith_parents(char *path)
 {
     for (char *slash = strchr(path + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
         *slash = '\0';
@@ -130,7 +130,7 @@ void smith_write(const smith *s, const char *directory)
     for (size_t i = 0; i < s->object_count; i++) {
         char path[4096];
         snprintf(path, sizeof path, "%s/%s", directory, s->objects[i].key.text);
-        make_directories(path);
+        smith_parents(path);
         FILE *file = fopen(path, "wb");
         must(file != NULL, path);
         const buf *b = &s->objects[i].bytes;

@@ -55,7 +55,9 @@ void smith_tail(smith *s);
 void smith_page(smith *s);
 /** Writes every object as a file below `directory`, which exists. */
 void smith_write(const smith *s, const char *directory);
-/** Key of the first part of a step. */
+/** Makes the directories above `path`. */
+void smith_parents(char *path);
+/** Key of a part of a step. */
 void smith_part_key(const smith *s, uint32_t step, uint32_t part, object_key *key);
 
 /** Sets the body's length and the CRC of an object that was changed. */

@@ -13,6 +13,7 @@ HEAD_BYTES = 16
 CHECK_BYTES = 4
 OVERHEAD = HEAD_BYTES + CHECK_BYTES
 ITEMS_MAX = 1 << 20
+NUMBERS = 1 << 63  # versions, steps and seqs are below
 SLICES_MAX = 1 << 20
 FRAME_MAX = 1 << 32
 RECORDS_MAX = 65535

@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 
 from bwbase import (FINISHED, FORGOTTEN, FORM_FOOTER, FORM_INLINE, FORM_UNIFORM, FRAME_MAX, INDEX_FANOUT,
                     INLINE_BYTES_MAX,
-                    ITEMS_MAX, KINDS, MIB, OVERHEAD, RECORDS_MAX, SLICES_MAX, STATE_OBJECT, SUM_MOD, FormatError,
+                    ITEMS_MAX, KINDS, MIB, NUMBERS, OVERHEAD, RECORDS_MAX, SLICES_MAX, STATE_OBJECT, SUM_MOD,
+                    FormatError,
                     Reader,
                     align64, is_name, is_zero, object_hash, open_object)
 from bwkeys import (Cursor, decode_cursor, manifest_key, marker_key, page_key, parse_key, part_key, segment_key,
@@ -311,6 +312,7 @@ def read_entry(r):
     r.need(epoch >= 1, f"producer {name}: epoch 0")
     r.need(flags < 8, f"producer {name}: unknown flags {flags:#x}", "CANONICAL")
     seq, offset, swept_seq, swept_offset, publish, commit = (r.u64() for _ in range(6))
+    r.need(seq < NUMBERS, f"producer {name}: seq {seq}")
     r.need(seq > 0 or offset == 0, f"producer {name}: offset {offset} without a seq")
     r.need(swept_seq <= seq and swept_offset <= offset, f"producer {name}: swept beyond published")
     r.need((publish == 0) == (seq == 0), f"producer {name}: seq {seq}, last publish in version {publish}")
@@ -450,9 +452,9 @@ def _check_span(r, m):
 def decode_manifest(data, slices, part_bytes=None):
     r = open_object(data, b"BWMF")
     uuid, version, nonce, previous, clock = r.take(16), r.u64(), r.take(16), r.take(16), r.u64()
-    r.need(version >= 1, "version 0")
+    r.need(1 <= version < NUMBERS, f"version {version}")
     step_next, trim, swept, flags = r.u64(), r.u64(), r.u64(), r.u32()
-    r.need(swept <= trim <= step_next, f"swept {swept}, trim {trim}, next {step_next}")
+    r.need(swept <= trim <= step_next < NUMBERS, f"swept {swept}, trim {trim}, next {step_next}")
     r.need(flags < 4, f"unknown flags {flags:#x}", "CANONICAL")
     committed, swept_bytes, finished, total = r.u64(), r.u64(), r.u64(), r.u128()
     r.need(swept_bytes <= committed, f"{swept_bytes} bytes swept of {committed}")
