@@ -130,6 +130,8 @@ const producer_entry *manifest_producer(const manifest *m, view id);
 const group *manifest_group(const manifest *m, view name);
 /** W: the least hold or pin of any group; `trim` when there is no group (DESIGN 2). */
 uint64_t manifest_w(const manifest *m);
+/** F: the least of each group's highest hold or pin; `next` when there is no group (DESIGN 2). */
+uint64_t manifest_frontier(const manifest *m);
 
 void producer_entry_encode(const producer_entry *e, buf *out);
 

@@ -50,6 +50,16 @@ intent_verdict intent_apply(intent *i, const manifest *base, const intent_aid *a
         return intent_publish_apply(i, &t);
     case INTENT_SEAL:
         return intent_seal_apply(i, &t);
+    case INTENT_LAUNCH:
+        return intent_launch_apply(i, &t);
+    case INTENT_PIN:
+        return intent_pin_apply(i, &t);
+    case INTENT_GROUP_RM:
+        return intent_group_rm_apply(i, &t);
+    case INTENT_FORGET:
+        return intent_forget_apply(i, &t);
+    case INTENT_SWEPT:
+        return intent_swept_apply(i, &t);
     case INTENT_KINDS:
         break;
     }
@@ -110,17 +120,37 @@ bool intent_find(const intent_try *t, view id, const producer_entry **entry)
     return true;
 }
 
+/* Room for the base's map and one more. */
+static bw_status room(const intent_try *t)
+{
+    intent_scratch *scratch = t->scratch;
+    void *producers = scratch->producers;
+    if (mem_grow(&producers, &scratch->producer_capacity, (size_t)t->base->producer_count + 1,
+                 sizeof *scratch->producers) != 0)
+        return BW_NOMEM;
+    scratch->producers = producers;
+    return BW_OK;
+}
+
+bw_status intent_draft_producers(const intent_try *t)
+{
+    const manifest *base = t->base;
+    manifest_succeed(base, t->aid->genesis, NULL, t->aid, t->draft);
+    BW_TRY(room(t));
+    if (base->producer_count > 0)
+        memcpy(t->scratch->producers, base->producers,
+               base->producer_count * sizeof *base->producers);
+    t->draft->producers = t->scratch->producers;
+    return BW_OK;
+}
+
 bw_status intent_draft_entry(const intent_try *t, view id, const producer_entry *from,
                              producer_entry **entry)
 {
     const manifest *base = t->base;
     intent_scratch *scratch = t->scratch;
     manifest_succeed(base, t->aid->genesis, NULL, t->aid, t->draft);
-    void *producers = scratch->producers;
-    if (mem_grow(&producers, &scratch->producer_capacity, (size_t)base->producer_count + 1,
-                 sizeof *scratch->producers) != 0)
-        return BW_NOMEM;
-    scratch->producers = producers;
+    BW_TRY(room(t));
 
     uint32_t at = 0, high = base->producer_count;
     while (at < high) {

@@ -53,22 +53,6 @@ static uint64_t active_producers(const manifest *base)
     return active > 0 ? active : 1;
 }
 
-/* F: what producers may not outrun by more than max_lag. There is at least one group. */
-static uint64_t frontier(const manifest *base)
-{
-    uint64_t least = UINT64_MAX;
-    for (uint32_t k = 0; k < base->group_count; k++) {
-        const group *g = &base->groups[k];
-        uint64_t most = g->has_hold ? g->hold : 0;
-        for (uint32_t p = 0; p < g->pin_count; p++)
-            if (g->pins[p].step > most)
-                most = g->pins[p].step;
-        if (most < least)
-            least = most;
-    }
-    return least;
-}
-
 static uint64_t share(uint64_t room, uint64_t active)
 {
     return room / active + (room % active != 0);
@@ -85,7 +69,7 @@ static uint32_t limit_room(const intent_try *t, const descriptor *d, uint32_t le
     const uint64_t active = active_producers(base);
     uint64_t steps = left;
     if (g->has_max_lag) {
-        const uint64_t ahead = base->next - frontier(base);
+        const uint64_t ahead = base->next - manifest_frontier(base);
         const uint64_t room = ahead < g->max_lag ? share(g->max_lag - ahead, active) : 0;
         steps = room < steps ? room : steps;
     }

@@ -1,0 +1,112 @@
+// SPDX-FileCopyrightText: The BatchWeave authors
+// SPDX-License-Identifier: Apache-2.0
+/* pin: checkpoints that a group keeps and those it gives back, in one commit (DESIGN 11). Key of
+ * each: group, launch, id and nonce. */
+#include "protocol/intent_draft.h"
+
+#include "base/mutant.h"
+#include <string.h>
+
+static const pin *find(const group *g, view id)
+{
+    for (uint32_t k = 0; k < g->pin_count; k++)
+        if (view_equal(g->pins[k].id, id))
+            return &g->pins[k];
+    return NULL;
+}
+
+static bool same_place(const pin *a, const pin *b)
+{
+    return a->step == b->step && a->item == b->item && hash_equal(&a->cursor_hash, &b->cursor_hash);
+}
+
+/* The pin that a release means; an id used anew since is another pin. */
+static const pin *released(const group *g, const pin_key *key)
+{
+    const pin *p = find(g, key->id);
+    return p != NULL && (p->nonce == key->nonce || MUTANT(release_by_id)) ? p : NULL;
+}
+
+/* INTENT_CANDIDATE: to be added. INTENT_ALREADY: there. */
+static intent_verdict judge_pin(const intent *i, const intent_try *t, const group *g)
+{
+    const pin *wanted = i->pin.pin;
+    const manifest *base = t->base;
+    if (wanted == NULL)
+        return INTENT_ALREADY;
+    if (wanted->id.size == 0 || wanted->id.size > PIN_ID_MAX)
+        return intent_refuse(t, BW_INVALID, "a pin's id has 1 to %u bytes, not %zu", PIN_ID_MAX,
+                             wanted->id.size);
+    const pin *there = find(g, wanted->id);
+    if (there != NULL && same_place(there, wanted))
+        return INTENT_ALREADY;
+    if (there != NULL)
+        return intent_refuse(
+            t, BW_PIN_EXISTS, "pin %.*s of group %.*s is at step %llu, item %u; release it first",
+            VIEW_ARGS(there->id), VIEW_ARGS(g->name), (unsigned long long)there->step, there->item);
+    if (wanted->step < base->trim && !MUTANT(pin_below_trim))
+        return intent_refuse(t, BW_TRIMMED, "step %llu is no longer retained: the first is %llu",
+                             (unsigned long long)wanted->step, (unsigned long long)base->trim);
+    if (wanted->step > base->next)
+        return intent_refuse(t, BW_BEYOND_END, "step %llu lies beyond the next step, %llu",
+                             (unsigned long long)wanted->step, (unsigned long long)base->next);
+    return INTENT_CANDIDATE;
+}
+
+static void add(group *g, const pin *wanted)
+{
+    uint32_t at = g->pin_count;
+    while (at > 0 && view_compare(wanted->id, g->pins[at - 1].id) < 0) {
+        g->pins[at] = g->pins[at - 1];
+        at--;
+    }
+    g->pins[at] = *wanted;
+    g->pin_count++;
+    /* From here on this launch keeps what it needs by its pins. */
+    if (g->has_hold && wanted->step >= g->hold && !MUTANT(hold_not_cleared)) {
+        g->has_hold = false;
+        g->hold = 0;
+    }
+}
+
+static void drop(group *g, const pin_key *key)
+{
+    const pin *p = released(g, key);
+    if (p == NULL)
+        return;
+    if (g->pin_count == 1 && !g->has_hold) {
+        g->has_hold = true;
+        g->hold = p->step;
+    }
+    const uint32_t at = (uint32_t)(p - g->pins);
+    memmove(&g->pins[at], &g->pins[at + 1], (g->pin_count - at - 1) * sizeof *g->pins);
+    g->pin_count--;
+}
+
+intent_verdict intent_pin_apply(const intent *i, const intent_try *t)
+{
+    const group *seen = manifest_group(t->base, i->pin.group);
+    if (seen == NULL)
+        return intent_refuse(t, BW_GROUP_GONE, "there is no group %.*s", VIEW_ARGS(i->pin.group));
+    if (!view_equal(seen->launch, i->pin.launch) && !MUTANT(pin_of_any_launch))
+        return intent_refuse(t, BW_FENCED, "group %.*s was resumed by launch %.*s",
+                             VIEW_ARGS(seen->name), VIEW_ARGS(seen->launch));
+    const intent_verdict verdict = judge_pin(i, t, seen);
+    if (verdict == INTENT_REFUSED)
+        return verdict;
+    uint32_t releases = 0;
+    for (uint32_t k = 0; k < i->pin.release_count; k++)
+        releases += released(seen, &i->pin.releases[k]) != NULL;
+    if (verdict == INTENT_ALREADY && releases == 0)
+        return INTENT_ALREADY;
+    if (verdict == INTENT_CANDIDATE && seen->pin_count + 1 > PINS_MAX + (releases > 0))
+        return intent_refuse(t, BW_PINS_FULL, "group %.*s has %u pins, no more are possible",
+                             VIEW_ARGS(seen->name), seen->pin_count);
+    group *g = intent_draft_group(t, i->pin.group);
+    if (verdict == INTENT_CANDIDATE)
+        add(g, i->pin.pin);
+    for (uint32_t k = 0; k < i->pin.release_count; k++)
+        drop(g, &i->pin.releases[k]);
+    intent_draft_group_done(t, g);
+    return INTENT_CANDIDATE;
+}

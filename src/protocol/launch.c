@@ -1,0 +1,82 @@
+// SPDX-FileCopyrightText: The BatchWeave authors
+// SPDX-License-Identifier: Apache-2.0
+#include "protocol/launch.h"
+
+bw_status launch_hash(const cursor *c, uint64_t step, uint32_t item, hash128 *hash)
+{
+    cursor at = *c;
+    at.step = step;
+    at.item = item;
+    return cursor_hash(&at, hash);
+}
+
+void launch_newest(const group *g, uint64_t *step, uint32_t *item)
+{
+    *step = g->hold;
+    *item = 0;
+    const pin *newest = NULL;
+    for (uint32_t k = 0; k < g->pin_count; k++) {
+        const pin *p = &g->pins[k];
+        if (newest == NULL || p->step > newest->step ||
+            (p->step == newest->step && p->item > newest->item))
+            newest = p;
+    }
+    if (newest == NULL)
+        return;
+    *step = newest->step;
+    *item = newest->item;
+}
+
+/* Does the launch begin at this place? */
+static bool begins(const group *g, const cursor *c, uint64_t step, uint32_t item, bw_status *status)
+{
+    hash128 hash;
+    if (*status == BW_OK)
+        *status = launch_hash(c, step, item, &hash);
+    return *status == BW_OK && hash_equal(&hash, &g->cursor_hash);
+}
+
+/* The hold tells the step, and a pin that it was resumed from the item. */
+static bool find(const group *g, const cursor *c, uint32_t *item, bw_status *status)
+{
+    *item = 0;
+    if (begins(g, c, g->hold, 0, status))
+        return true;
+    for (uint32_t k = 0; k < g->pin_count; k++) {
+        *item = g->pins[k].item;
+        if (g->pins[k].step == g->hold && begins(g, c, g->hold, *item, status))
+            return true;
+    }
+    return false;
+}
+
+bw_status launch_take(const group *g, launch_start start, const cursor *c, uint64_t *step,
+                      uint32_t *item, bw_error *error)
+{
+    bw_status status = BW_OK;
+    *step = g->hold;
+    if (start == LAUNCH_CURSOR) {
+        *step = c->step;
+        *item = c->item;
+        if (begins(g, c, *step, *item, &status))
+            return BW_OK;
+    } else if (!g->has_hold) {
+        return error_set(error, BW_LAUNCH_REUSED,
+                         "launch %.*s has pinned checkpoints since it began: a restart is another "
+                         "launch and needs another id, or the cursor of its checkpoint",
+                         (int)g->launch.size, (const char *)g->launch.data);
+    } else if (find(g, c, item, &status)) {
+        return BW_OK;
+    }
+    if (status != BW_OK)
+        return error_set(error, status, "the cursor cannot be hashed");
+    if (start != LAUNCH_CURSOR || !g->has_hold)
+        return error_set(error, BW_RANKS_DISAGREE,
+                         "launch %.*s began with a cursor of another place, dp, mode or skips",
+                         (int)g->launch.size, (const char *)g->launch.data);
+    return error_set(error, BW_RANKS_DISAGREE,
+                     "launch %.*s began at step %llu; this cursor is at step %llu, item %u (or of "
+                     "another dp, mode or skips)",
+                     (int)g->launch.size, (const char *)g->launch.data, (unsigned long long)g->hold,
+                     (unsigned long long)c->step, c->item);
+}
