@@ -1,0 +1,434 @@
+// SPDX-FileCopyrightText: The BatchWeave authors
+// SPDX-License-Identifier: Apache-2.0
+/* The machine around a pass: requests, replies, and what follows what. */
+#include "protocol/reclaim_state.h"
+
+#include "base/alloc.h"
+#include "protocol/read.h"
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Tells our requests from those of chain, commit and sweep; ask ids are below. */
+#define RECLAIM_ID 0x80000000u
+
+bw_status reclaim_new(chain *c, const reclaim_options *options, reclaim **out)
+{
+    reclaim *r = mem_zalloc(sizeof *r);
+    if (r == NULL)
+        return BW_NOMEM;
+    r->chain = c;
+    r->options = *options;
+    rng_seed(&r->random, options->seed);
+    ask_open(&r->asks, r->slots, RECLAIM_ASKS, options->backoff_min_ns, options->backoff_max_ns,
+             &r->random);
+    const commit_options commits = {.backoff_min_ns = options->backoff_min_ns,
+                                    .backoff_max_ns = options->backoff_max_ns,
+                                    .seed = rng_u64(&r->random),
+                                    .clock = options->clock,
+                                    .log = options->log};
+    const sweep_options sweeps = {.apply = options->apply,
+                                  .blocks_max = options->blocks_max,
+                                  .backoff_min_ns = options->backoff_min_ns,
+                                  .backoff_max_ns = options->backoff_max_ns,
+                                  .seed = rng_u64(&r->random)};
+    bw_status status = commit_new(c, &commits, &r->commit);
+    if (status == BW_OK)
+        status = sweep_new(c, &sweeps, &r->sweep);
+    if (status == BW_OK)
+        status = segment_cache_new(options->cache_bytes, &r->cache);
+    r->suspects = mem_array(RECLAIM_SUSPECTS_MAX, sizeof *r->suspects);
+    if (status != BW_OK || r->suspects == NULL) {
+        reclaim_free(r);
+        return BW_NOMEM;
+    }
+    *out = r;
+    return BW_OK;
+}
+
+/* Everything of the pass before. */
+static void forget(reclaim *r)
+{
+    if (r->has_old_page)
+        page_free(&r->old_page);
+    r->has_old_page = r->has_new_page = false;
+    mem_free(r->old_page_object);
+    mem_free(r->new_page_object);
+    mem_free(r->page_entries);
+    mem_free(r->producers);
+    r->old_page_object = r->new_page_object = NULL;
+    r->page_entries = NULL;
+    r->producers = NULL;
+    r->producer_count = r->name_count = r->suspect_count = 0;
+    r->doomed_count = r->doomed_done = 0;
+    r->part = 0;
+    manifest_unref(r->base);
+    r->base = NULL;
+}
+
+void reclaim_free(reclaim *r)
+{
+    if (r == NULL)
+        return;
+    forget(r);
+    mem_free(r->doomed);
+    mem_free(r->suspects);
+    commit_free(r->commit);
+    sweep_free(r->sweep);
+    segment_cache_free(r->cache);
+    mem_free(r);
+}
+
+void reclaim_start(reclaim *r, int64_t now_ns, int64_t deadline_ns)
+{
+    assert(!reclaim_machine.running(r) && !chain_machine.running(r->chain));
+    forget(r);
+    memset(&r->report, 0, sizeof r->report);
+    r->now_ns = now_ns;
+    r->deadline_ns = deadline_ns;
+    r->phase = RECLAIM_WALK;
+    chain_start(r->chain, chain_held(r->chain) == NULL ? CHAIN_OPEN : CHAIN_NEWEST, now_ns);
+}
+
+void reclaim_end(reclaim *r, bw_status status)
+{
+    r->report.status = status;
+    r->phase = RECLAIM_IDLE;
+    ask_give_up(&r->asks);
+}
+
+void reclaim_fail(reclaim *r, bw_status status, const char *what)
+{
+    (void)error_set(&r->report.error, status, "%s", what);
+    reclaim_end(r, status);
+}
+
+void reclaim_ask(reclaim *r, uint8_t role, store_op_kind kind)
+{
+    r->refetched = false;
+    (void)ask_add(&r->asks, role, kind, 0);
+}
+
+void reclaim_need_segment(reclaim *r, const segment_ref *ref)
+{
+    r->needed = *ref;
+    reclaim_ask(r, RECLAIM_ASK_SEGMENT, STORE_GET);
+}
+
+void reclaim_doubt(reclaim *r, const bw_error *error, const object_key *key)
+{
+    error_copy(&r->report.error, error);
+    error_set_key(&r->report.error, key->text);
+    r->phase = RECLAIM_DOUBT;
+    chain_start(r->chain, CHAIN_NEWEST, r->now_ns);
+}
+
+/* A missing object is judged by a proved newest manifest (DESIGN 10). */
+static void doubted(reclaim *r)
+{
+    const manifest *base = r->base;
+    bw_error error;
+    const bw_status status = chain_result(r->chain, &error);
+    const manifest *held = chain_held(r->chain);
+    if (status != BW_OK) {
+        error_copy(&r->report.error, &error);
+        reclaim_end(r, status);
+    } else if (held->swept != base->swept || held->has_page != base->has_page ||
+               held->page.nonce != base->page.nonce) {
+        memset(&r->report.error, 0, sizeof r->report.error);
+        r->report.overtaken = true;
+        reclaim_end(r, BW_OK);
+    } else {
+        reclaim_end(r, r->report.error.code);
+    }
+}
+
+static void walked(reclaim *r)
+{
+    const bw_status status = chain_result(r->chain, &r->report.error);
+    if (status != BW_OK) {
+        reclaim_end(r, status);
+        return;
+    }
+    assert(chain_is_newest(r->chain));
+    r->base = manifest_ref(chain_held(r->chain));
+    const manifest *base = r->base;
+    reclaim_report *report = &r->report;
+    report->newest = base->version;
+    report->trim = base->trim;
+    report->swept = report->swept_to = r->at = base->swept;
+    r->to = base->trim;
+    if (r->options.steps_max > 0 && r->to - r->at > r->options.steps_max)
+        r->to = r->at + r->options.steps_max;
+    r->producers = mem_array(base->producer_count, sizeof *r->producers);
+    if (r->producers == NULL) {
+        reclaim_fail(r, BW_NOMEM, "no memory for a pass");
+        return;
+    }
+    r->phase = RECLAIM_PARTS;
+    reclaim_parts(r);
+}
+
+/* What the chain does not refer to any more. */
+static void delete_segments(reclaim *r)
+{
+    r->phase = RECLAIM_SEGMENTS;
+    r->name_count = 0;
+    while (r->doomed_done < r->doomed_count && r->name_count < RECLAIM_NAMES_MAX)
+        r->names[r->name_count++] = r->doomed[r->doomed_done++];
+    if (r->name_count > 0) {
+        reclaim_ask(r, RECLAIM_ASK_DELETE, STORE_DELETE);
+        return;
+    }
+    r->phase = RECLAIM_MANIFESTS;
+    sweep_start(r->sweep, r->now_ns, r->deadline_ns);
+}
+
+void reclaim_after_swept(reclaim *r)
+{
+    if (!r->options.apply) {
+        r->report.segments_deleted = r->doomed_count;
+        r->doomed_done = r->doomed_count;
+    }
+    delete_segments(r);
+}
+
+/* They are judged by the newest proved manifest that there is. */
+static void begin_orphans(reclaim *r)
+{
+    forget(r);
+    r->base = manifest_ref(chain_held(r->chain));
+    r->prefix = 0;
+    memset(&r->after, 0, sizeof r->after);
+    reclaim_list(r);
+}
+
+static void manifests_swept(reclaim *r)
+{
+    r->report.manifests = *sweep_reported(r->sweep);
+    if (r->report.manifests.status != BW_OK) {
+        error_copy(&r->report.error, &r->report.manifests.error);
+        reclaim_end(r, r->report.manifests.status);
+    } else if (r->options.orphans) {
+        begin_orphans(r);
+    } else {
+        reclaim_end(r, BW_OK);
+    }
+}
+
+/* ---- requests and replies ---- */
+
+/* The machine that the phase is left to. */
+static machine inner(const reclaim *r)
+{
+    switch (r->phase) {
+    case RECLAIM_WALK:
+    case RECLAIM_DOUBT:
+        return (machine){&chain_machine, r->chain};
+    case RECLAIM_MANIFESTS:
+        return (machine){&sweep_machine, r->sweep};
+    default:
+        return (machine){&commit_machine, r->commit};
+    }
+}
+
+static bool delegates(const reclaim *r)
+{
+    return r->phase == RECLAIM_WALK || r->phase == RECLAIM_DOUBT || r->phase == RECLAIM_MANIFESTS ||
+           r->phase == RECLAIM_COMMIT || commit_machine.running(r->commit);
+}
+
+static void after_inner(reclaim *r)
+{
+    const machine m = inner(r);
+    if (r->phase == RECLAIM_COMMIT && commit_reported(r->commit)->end != COMMIT_RUNNING &&
+        !m.type->running(m.self))
+        reclaim_committed(r);
+    else if (r->phase == RECLAIM_WALK && !m.type->running(m.self))
+        walked(r);
+    else if (r->phase == RECLAIM_DOUBT && !m.type->running(m.self))
+        doubted(r);
+    else if (r->phase == RECLAIM_MANIFESTS && !m.type->running(m.self))
+        manifests_swept(r);
+}
+
+static void build(const reclaim *r, const ask *a, machine_request *request)
+{
+    switch (a->role) {
+    case RECLAIM_ASK_SEGMENT:
+        segment_ref_key(&r->needed, &request->key);
+        request->bytes_max = object_bytes_max(OBJECT_SEGMENT);
+        break;
+    case RECLAIM_ASK_DELETE:
+        request->keys = r->names;
+        request->key_count = r->name_count;
+        break;
+    case RECLAIM_ASK_PAGE:
+        key_page(&request->key, r->base->page.version, r->base->page.nonce);
+        request->bytes_max = object_bytes_max(OBJECT_PAGE);
+        break;
+    case RECLAIM_ASK_PAGE_PUT:
+        key_page(&request->key, r->new_page_ref.version, r->new_page_ref.nonce);
+        request->bytes = r->new_page_object;
+        request->size = r->new_page_bytes;
+        break;
+    default:
+        (void)snprintf(request->key.text, sizeof request->key.text, "%s", reclaim_prefix(r));
+        request->after = r->after;
+    }
+}
+
+static bool reclaim_next(void *self, machine_request *request)
+{
+    reclaim *r = self;
+    const ask *a = ask_take(&r->asks);
+    if (a == NULL) {
+        const machine m = inner(r);
+        return delegates(r) && m.type->next(m.self, request);
+    }
+    *request = (machine_request){.id = a->id | RECLAIM_ID, .kind = a->kind};
+    build(r, a, request);
+    return true;
+}
+
+/* What a damaged segment describes is not known, so nothing of it is deleted. */
+static void segment_read(reclaim *r, ask *a, machine_reply *reply)
+{
+    bw_status status = BW_CORRUPT;
+    bw_error error;
+    (void)error_set(&error, status, "the segment that a manifest refers to is missing");
+    if (reply->outcome == STORE_OK) {
+        status = segment_cache_add(r->cache, &r->needed, r->base->uuid,
+                                   genesis_slices(chain_genesis(r->chain)), reply->bytes,
+                                   reply->size, &error);
+        reply->bytes = NULL;
+    }
+    if (status != BW_OK && !r->refetched) {
+        r->refetched = true;
+        ask_rest(&r->asks, a, r->now_ns);
+        return;
+    }
+    ask_done(&r->asks, a);
+    if (status != BW_OK) {
+        object_key key;
+        segment_ref_key(&r->needed, &key);
+        reclaim_doubt(r, &error, &key);
+    } else if (r->phase == RECLAIM_PARTS) {
+        reclaim_parts(r);
+    } else {
+        reclaim_judge(r);
+    }
+}
+
+static void deleted(reclaim *r)
+{
+    if (r->phase == RECLAIM_PARTS) {
+        r->report.names_deleted += r->name_count;
+        r->name_count = 0;
+        reclaim_parts(r);
+    } else if (r->phase == RECLAIM_SEGMENTS) {
+        r->report.segments_deleted += r->name_count;
+        delete_segments(r);
+    } else {
+        r->report.orphans_deleted += r->name_count;
+        r->name_count = 0;
+        reclaim_orphans(r);
+    }
+}
+
+static void answered(reclaim *r, ask *a, machine_reply *reply)
+{
+    if (a->role == RECLAIM_ASK_SEGMENT) {
+        segment_read(r, a, reply);
+    } else if (a->role == RECLAIM_ASK_PAGE) {
+        reclaim_page_read(r, a, reply);
+    } else {
+        const uint8_t role = a->role;
+        ask_done(&r->asks, a);
+        if (role == RECLAIM_ASK_DELETE)
+            deleted(r);
+        else if (role == RECLAIM_ASK_PAGE_PUT)
+            reclaim_page_put(r);
+        else
+            reclaim_listed(r, reply->list);
+    }
+}
+
+static void own_reply(reclaim *r, ask *a, machine_reply *reply)
+{
+    const bool reads = a->role == RECLAIM_ASK_SEGMENT || a->role == RECLAIM_ASK_PAGE;
+    const bool answer = reply->outcome == STORE_OK ||
+                        (reads && (reply->outcome == STORE_NOT_FOUND || reply_oversized(reply))) ||
+                        (a->role == RECLAIM_ASK_DELETE && reply->outcome == STORE_NOT_FOUND);
+    if (answer) {
+        answered(r, a, reply);
+        return;
+    }
+    /* Nothing is swept before every delete was answered. */
+    if (reply->outcome == STORE_RETRY && r->now_ns < r->deadline_ns) {
+        ask_rest(&r->asks, a, r->now_ns);
+        return;
+    }
+    const bw_status status = machine_status(reply);
+    ask_done(&r->asks, a);
+    reclaim_fail(r, status, reply->message != NULL ? reply->message : bw_status_text(status));
+}
+
+static void reclaim_reply(void *self, int64_t now_ns, machine_reply *reply)
+{
+    reclaim *r = self;
+    r->now_ns = now_ns;
+    if ((reply->id & RECLAIM_ID) != 0) {
+        reply->id &= ~RECLAIM_ID;
+        ask *a = ask_find(&r->asks, reply->id);
+        if (a != NULL)
+            own_reply(r, a, reply);
+        return;
+    }
+    const machine m = inner(r);
+    m.type->reply(m.self, now_ns, reply);
+    after_inner(r);
+}
+
+static void reclaim_tick(void *self, int64_t now_ns)
+{
+    reclaim *r = self;
+    r->now_ns = now_ns;
+    ask_tick(&r->asks, now_ns);
+    if (!delegates(r))
+        return;
+    const machine m = inner(r);
+    m.type->tick(m.self, now_ns);
+    after_inner(r);
+}
+
+static int64_t reclaim_due(const void *self)
+{
+    const reclaim *r = self;
+    const int64_t own = ask_due(&r->asks);
+    if (!delegates(r))
+        return own;
+    const machine m = inner(r);
+    const int64_t theirs = m.type->due(m.self);
+    return own < theirs ? own : theirs;
+}
+
+static bool reclaim_running(const void *self)
+{
+    const reclaim *r = self;
+    return r->phase != RECLAIM_IDLE || ask_any(&r->asks) || commit_machine.running(r->commit);
+}
+
+const machine_type reclaim_machine = {
+    .name = "reclaim",
+    .next = reclaim_next,
+    .reply = reclaim_reply,
+    .tick = reclaim_tick,
+    .due = reclaim_due,
+    .running = reclaim_running,
+};
+
+const reclaim_report *reclaim_reported(const reclaim *r)
+{
+    return &r->report;
+}
