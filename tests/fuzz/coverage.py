@@ -46,6 +46,9 @@ DECODERS = {
                  **BLOCK, **OBJECT, **WIRE},
     "page": {"codec/entry.c": f"{ENTRIES}|page_.*", **OBJECT},
     "resume": {"input/resume_state.c": "scan_.*|resume_decode"},
+    "safetensors": {"payload/safetensors.c": ".*", "payload/tensor_type.c": "tensor_(size|type_find)",
+                    "base/jsontext.c": "jsontext_(take|string|u64|peek)|unicode_escape|escape_length|hex_.*|"
+                                       "jsonstring_.*"},
     "samples": {"payload/samples.c": "read_.*|samples_(open|next|next_field)|load"},
     "segment": {"codec/segment.c": ".*", **BLOCK, **OBJECT},
     "small": {"codec/small.c": ".*", **OBJECT},

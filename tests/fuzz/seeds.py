@@ -77,6 +77,24 @@ def frames(*bodies):
     return b"".join(struct.pack("<I", len(body)) + body for body in bodies)
 
 
+def tensors(header, data=b""):
+    return struct.pack("<Q", len(header)) + header + data
+
+
+TENSORS = [
+    tensors(b"{}"),
+    tensors(b'{"a":{"dtype":"U8","shape":[2],"data_offsets":[0,2]}}   ', b"ab"),
+    tensors(b'{"__metadata__":{"k":"v","\\u00e4":"\\n"},"a":{"dtype":"F64","shape":[1,1],"data_offsets":[0,8]},'
+            b'"\\ud83d\\ude00":{"shape":[0,4],"dtype":"BF16","data_offsets":[8,8]},'
+            b'"b":{"dtype":"F4","shape":[4],"data_offsets":[8,10]}}', bytes(10)),
+    tensors(b'{ "b" : { "data_offsets" : [ 1 , 2 ] , "dtype" : "BOOL" , "shape" : [ ] } ,\n'
+            b'"a":{"dtype":"I8","shape":[1],"data_offsets":[0,1]}}', b"\0\1"),
+    tensors(b'{"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},"\\u0061":{"dtype":"U8","shape":[1],'
+            b'"data_offsets":[1,2]}}', b"ab"),
+    tensors(b'{"a":{"dtype":"U64","shape":[18446744073709551615],"data_offsets":[0,8]}}', bytes(8)),
+]
+
+
 def cut(part):
     """The slices and the footer of a part: each begins at a multiple of 64 with its magic."""
     slices, footers = [], []
@@ -113,6 +131,8 @@ def seeds():
         yield "config", text.encode()
     for text in RESUMES:
         yield "resume", text.encode()
+    for data in TENSORS:
+        yield "safetensors", data
     yield "samples", samples()
     yield "samples", samples([(b"text", b"hello"), (b"", b"")], [])
     for head in [b"\0\0\0\x10", b"\1\0\1\x10", b"\3\2\0\xff", b"\0\0\1\0"]:
