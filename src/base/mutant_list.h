@@ -76,6 +76,43 @@
     X(cursor_nonce_unchecked, "protocol/test_handout",                                             \
       "section 10: another history is not noticed")                                                \
     X(another_genesis_is_ours, "sim", "a founder takes another's genesis for its own")             \
+    X(launch_below_trim, "protocol/test_intent_launch",                                            \
+      "section 11: a launch begins below the trim step")                                           \
+    X(launch_without_hold, "protocol/test_intent_launch",                                          \
+      "section 11: a resumed group keeps only its pins")                                           \
+    X(launch_number_refixed, "protocol/test_intent_launch",                                        \
+      "section 8: a launch fixes its number anew at every base")                                   \
+    X(launch_number_alone, "protocol/test_intent_launch",                                          \
+      "section 8: a launch fences whoever has the number it saw")                                  \
+    X(launch_takes_any_cursor, "protocol/test_launch",                                             \
+      "section 10: ranks with other cursors start all the same")                                   \
+    X(release_by_id, "protocol/test_intent_pin",                                                   \
+      "section 8: a release does not look at the nonce")                                           \
+    X(pin_below_trim, "protocol/test_intent_pin",                                                  \
+      "section 11: a pin below the trim step is taken")                                            \
+    X(pin_beyond_end, "protocol/test_intent_pin",                                                  \
+      "section 11: a pin beyond the next step is taken")                                           \
+    X(pin_of_any_launch, "protocol/test_intent_pin",                                               \
+      "section 11: a zombie's pins and releases are taken")                                        \
+    X(hold_not_cleared, "protocol/test_intent_pin",                                                \
+      "section 11: a pin at the hold leaves the hold")                                             \
+    X(hold_cleared_by_any_pin, "protocol/test_intent_pin",                                         \
+      "section 11: a pin below the hold clears it")                                                \
+    X(last_release_to_trim, "protocol/test_intent_pin",                                            \
+      "section 11: the last release leaves the hold at trim")                                      \
+    X(w_of_newest_pins, "protocol/test_intent_pin",                                                \
+      "section 2: W is taken of each group's newest pin")                                          \
+    X(trim_of_base_only, "protocol/test_intent_pin",                                               \
+      "section 8: what a pin or release frees is not trimmed")                                     \
+    X(trim_falls, "protocol/test_intent_walk", "section 8: trim follows W down")                   \
+    X(group_rm_of_any_launch, "protocol/test_intent_launch",                                       \
+      "section 8: group rm does not look at the launch")                                           \
+    X(forget_any_epoch, "protocol/test_intent_forget",                                             \
+      "section 8: forget does not look at the epoch")                                              \
+    X(already_from_old_base, "protocol/test_commit_groups",                                        \
+      "section 8: a pin is told from a base long gone")                                            \
+    X(doubt_forgotten, "protocol/test_commit_groups",                                              \
+      "R8: a witness that saw no pin says that none was made")                                     \
     X(crc_unchecked, "sim", "the CRC of objects is not checked")                                   \
     X(frame_crc_unchecked, "sim", "the CRC of items is not checked")                               \
     X(segment_hash_unchecked, "codec/test_segment", "a segment need not be the one referred to")   \

@@ -62,7 +62,7 @@ void commit_start(commit *c, intent *i, view committer, int64_t now_ns, int64_t 
     c->committer = committer;
     c->now_ns = now_ns;
     c->deadline_ns = deadline_ns;
-    c->fresh = c->page_missing = false;
+    c->fresh = c->page_missing = c->doubt = false;
     const manifest *held = chain_held(c->chain);
     if (held == NULL) {
         commit_walk(c, CHAIN_OPEN);
@@ -85,6 +85,7 @@ void commit_end_with(commit *c, commit_end end, bw_status status)
     commit_report *r = &c->report;
     r->end = end;
     r->status = status;
+    r->open_unknown |= c->doubt && end != COMMIT_DONE;
     if (r->attempts > 0)
         r->fragile_ns = c->now_ns - c->base_ns;
     commit_close_attempt(c);

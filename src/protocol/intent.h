@@ -75,9 +75,12 @@ typedef struct intent {
             view name, launch;
             launch_start start;
             const cursor *cursor; /* mode, dp and skips; LAUNCH_CURSOR: step and item, too */
-            uint64_t number;      /* 0 until the first proved base fixes it at seen + 1 */
+            uint64_t number;      /* 0 until the first proved base fixes it at seen + 1 … */
+            uint8_t seen_size;    /* … and whose it is to fence; 0: there was no group */
+            uint8_t seen[LAUNCH_MAX];
         } launch;
-        /** One pin, releases, or both. Key ⟨group, launch, id, nonce⟩ of each. */
+        /** One pin, releases, or both: what is released is gone before the pin is made, so that an
+         * id can be used anew at once. Key ⟨group, launch, id, nonce⟩ of each. */
         struct {
             view group, launch;
             const pin *pin; /* NULL: only releases */

@@ -13,7 +13,7 @@ struct intent_scratch {
     size_t ref_capacity;
     buf tail;
     group groups[GROUPS_MAX];
-    pin pins[PINS_MAX + 1]; /* of the group that changes */
+    pin pins[PINS_MAX]; /* of the group that changes */
 };
 
 /** One try: what every kind works with. */
@@ -47,8 +47,8 @@ bw_status intent_draft_entry(const intent_try *t, view id, const producer_entry 
 
 /** Starts the draft from the base with a producer map of its own. */
 bw_status intent_draft_producers(const intent_try *t);
-/** Starts the draft from the base with groups of its own, in which `name` stands (new: all zero),
- * with room for one more pin. There is room for the group. */
+/** Starts the draft from the base with groups of its own, in which `name` stands (new: all zero).
+ * There is room for the group. */
 group *intent_draft_group(const intent_try *t, view name);
 /** Says when the group changed, and what all groups together still hold: the draft's trim step. */
 void intent_draft_group_done(const intent_try *t, group *g);

@@ -11,6 +11,7 @@ static void begin(const intent_try *t)
 {
     const manifest *base = t->base;
     manifest_succeed(base, t->aid->genesis, NULL, t->aid, t->draft);
+    t->draft->trim = base->trim; /* W is about to change */
     if (base->group_count > 0)
         memcpy(t->scratch->groups, base->groups, base->group_count * sizeof *base->groups);
     t->draft->groups = t->scratch->groups;
@@ -20,7 +21,9 @@ static void begin(const intent_try *t)
 static void settle_trim(manifest *draft)
 {
     const uint64_t w = MUTANT(w_of_newest_pins) ? manifest_frontier(draft) : manifest_w(draft);
-    if (w > draft->trim)
+    if (w > draft->trim && !MUTANT(trim_of_base_only))
+        draft->trim = w;
+    if (MUTANT(trim_falls))
         draft->trim = w;
 }
 

@@ -6,6 +6,7 @@
 
 #include "base/mutant.h"
 #include "protocol/launch.h"
+#include <assert.h>
 #include <string.h>
 
 typedef struct start {
@@ -98,6 +99,28 @@ static intent_verdict candidate(const intent *i, const intent_try *t, const grou
     return INTENT_CANDIDATE;
 }
 
+/* Whom this call is to succeed. The number alone would not do: it begins again once a group was
+ * removed, and a call that slept over that would fence a job that it never saw. */
+static void fix(intent *i, const group *seen)
+{
+    i->launch.number = seen != NULL ? seen->launch_number + 1 : 1;
+    i->launch.seen_size = 0;
+    if (seen == NULL)
+        return;
+    assert(seen->launch.size <= LAUNCH_MAX);
+    i->launch.seen_size = (uint8_t)seen->launch.size;
+    memcpy(i->launch.seen, seen->launch.data, seen->launch.size);
+}
+
+static bool fixed_at(const intent *i, const group *seen)
+{
+    const view fenced = view_of(i->launch.seen, i->launch.seen_size);
+    if (seen == NULL)
+        return i->launch.seen_size == 0;
+    return seen->launch_number + 1 == i->launch.number &&
+           (view_equal(seen->launch, fenced) || MUTANT(launch_number_alone));
+}
+
 intent_verdict intent_launch_apply(intent *i, const intent_try *t)
 {
     if (!name_is_valid(i->launch.name))
@@ -109,12 +132,18 @@ intent_verdict intent_launch_apply(intent *i, const intent_try *t)
     const group *seen = manifest_group(t->base, i->launch.name);
     if (seen != NULL && view_equal(seen->launch, i->launch.launch))
         return already(i, t, seen);
-    const uint64_t number = seen != NULL ? seen->launch_number : 0;
     if (i->launch.number == 0 || MUTANT(launch_number_refixed))
-        i->launch.number = number + 1;
-    if (number + 1 != i->launch.number)
-        return intent_refuse(t, BW_FENCED, "group %.*s was resumed by another launch, number %llu",
-                             VIEW_ARGS(i->launch.name), (unsigned long long)number);
+        fix(i, seen);
+    if (!fixed_at(i, seen))
+        return seen == NULL ? intent_refuse(t, BW_GROUP_GONE, "group %.*s was removed meanwhile",
+                                            VIEW_ARGS(i->launch.name))
+                            : intent_refuse(t, BW_FENCED,
+                                            "group %.*s was resumed by launch %.*s, number %llu",
+                                            VIEW_ARGS(i->launch.name), VIEW_ARGS(seen->launch),
+                                            (unsigned long long)seen->launch_number);
+    if (i->launch.number == 0)
+        return intent_refuse(t, BW_TOO_LARGE, "group %.*s was launched too often",
+                             VIEW_ARGS(i->launch.name));
     start s;
     const intent_verdict verdict = resolve(i, t, seen, &s);
     if (verdict != INTENT_CANDIDATE)
@@ -132,7 +161,7 @@ intent_verdict intent_group_rm_apply(const intent *i, const intent_try *t)
     const group *seen = manifest_group(t->base, i->group_rm.name);
     if (seen == NULL)
         return INTENT_ALREADY;
-    if (!view_equal(seen->launch, i->group_rm.launch))
+    if (!view_equal(seen->launch, i->group_rm.launch) && !MUTANT(group_rm_of_any_launch))
         return intent_refuse(t, BW_FENCED, "group %.*s was resumed by another launch since",
                              VIEW_ARGS(i->group_rm.name));
     intent_draft_without_group(t, seen);

@@ -21,13 +21,18 @@ static bool same_place(const pin *a, const pin *b)
 }
 
 /* The pin that a release means; an id used anew since is another pin. */
-static const pin *released(const group *g, const pin_key *key)
+static bool releases(const intent *i, const pin *p)
 {
-    const pin *p = find(g, key->id);
-    return p != NULL && (p->nonce == key->nonce || MUTANT(release_by_id)) ? p : NULL;
+    for (uint32_t k = 0; k < i->pin.release_count; k++) {
+        const pin_key *key = &i->pin.releases[k];
+        if (view_equal(key->id, p->id) && (key->nonce == p->nonce || MUTANT(release_by_id)))
+            return true;
+    }
+    return false;
 }
 
-/* INTENT_CANDIDATE: to be added. INTENT_ALREADY: there. */
+/* INTENT_CANDIDATE: to be added. INTENT_ALREADY: there. What the same commit releases is gone
+ * before: a checkpoint that is overwritten in place keeps its id. */
 static intent_verdict judge_pin(const intent *i, const intent_try *t, const group *g)
 {
     const pin *wanted = i->pin.pin;
@@ -37,17 +42,21 @@ static intent_verdict judge_pin(const intent *i, const intent_try *t, const grou
     if (wanted->id.size == 0 || wanted->id.size > PIN_ID_MAX)
         return intent_refuse(t, BW_INVALID, "a pin's id has 1 to %u bytes, not %zu", PIN_ID_MAX,
                              wanted->id.size);
+    if (releases(i, wanted))
+        return intent_refuse(t, BW_INVALID, "pin %.*s is made and released at once",
+                             VIEW_ARGS(wanted->id));
     const pin *there = find(g, wanted->id);
-    if (there != NULL && same_place(there, wanted))
-        return INTENT_ALREADY;
-    if (there != NULL)
+    if (there != NULL && !releases(i, there)) {
+        if (same_place(there, wanted))
+            return INTENT_ALREADY;
         return intent_refuse(
             t, BW_PIN_EXISTS, "pin %.*s of group %.*s is at step %llu, item %u; release it first",
             VIEW_ARGS(there->id), VIEW_ARGS(g->name), (unsigned long long)there->step, there->item);
+    }
     if (wanted->step < base->trim && !MUTANT(pin_below_trim))
         return intent_refuse(t, BW_TRIMMED, "step %llu is no longer retained: the first is %llu",
                              (unsigned long long)wanted->step, (unsigned long long)base->trim);
-    if (wanted->step > base->next)
+    if (wanted->step > base->next && !MUTANT(pin_beyond_end))
         return intent_refuse(t, BW_BEYOND_END, "step %llu lies beyond the next step, %llu",
                              (unsigned long long)wanted->step, (unsigned long long)base->next);
     return INTENT_CANDIDATE;
@@ -63,24 +72,30 @@ static void add(group *g, const pin *wanted)
     g->pins[at] = *wanted;
     g->pin_count++;
     /* From here on this launch keeps what it needs by its pins. */
-    if (g->has_hold && wanted->step >= g->hold && !MUTANT(hold_not_cleared)) {
+    if (g->has_hold && (wanted->step >= g->hold || MUTANT(hold_cleared_by_any_pin)) &&
+        !MUTANT(hold_not_cleared)) {
         g->has_hold = false;
         g->hold = 0;
     }
 }
 
-static void drop(group *g, const pin_key *key)
+/* Without what `i` releases: how many pins that were. `last` is the highest step of theirs: where a
+ * group stands that is left with nothing, whatever the order of the releases. The frontier falls by
+ * no release. */
+static uint32_t drop(group *g, const intent *i, uint64_t *last)
 {
-    const pin *p = released(g, key);
-    if (p == NULL)
-        return;
-    if (g->pin_count == 1 && !g->has_hold) {
-        g->has_hold = true;
-        g->hold = p->step;
+    uint32_t left = 0;
+    *last = 0;
+    for (uint32_t k = 0; k < g->pin_count; k++) {
+        const pin *p = &g->pins[k];
+        if (!releases(i, p))
+            g->pins[left++] = *p;
+        else if (p->step > *last)
+            *last = p->step;
     }
-    const uint32_t at = (uint32_t)(p - g->pins);
-    memmove(&g->pins[at], &g->pins[at + 1], (g->pin_count - at - 1) * sizeof *g->pins);
-    g->pin_count--;
+    const uint32_t gone = g->pin_count - left;
+    g->pin_count = left;
+    return gone;
 }
 
 intent_verdict intent_pin_apply(const intent *i, const intent_try *t)
@@ -94,19 +109,20 @@ intent_verdict intent_pin_apply(const intent *i, const intent_try *t)
     const intent_verdict verdict = judge_pin(i, t, seen);
     if (verdict == INTENT_REFUSED)
         return verdict;
-    uint32_t releases = 0;
-    for (uint32_t k = 0; k < i->pin.release_count; k++)
-        releases += released(seen, &i->pin.releases[k]) != NULL;
-    if (verdict == INTENT_ALREADY && releases == 0)
-        return INTENT_ALREADY;
-    if (verdict == INTENT_CANDIDATE && seen->pin_count + 1 > PINS_MAX + (releases > 0))
-        return intent_refuse(t, BW_PINS_FULL, "group %.*s has %u pins, no more are possible",
-                             VIEW_ARGS(seen->name), seen->pin_count);
+    uint64_t last;
     group *g = intent_draft_group(t, i->pin.group);
+    const uint32_t gone = drop(g, i, &last);
+    if (verdict == INTENT_ALREADY && gone == 0)
+        return INTENT_ALREADY;
+    if (verdict == INTENT_CANDIDATE && g->pin_count == PINS_MAX)
+        return intent_refuse(t, BW_PINS_FULL, "group %.*s has %u pins, no more are possible",
+                             VIEW_ARGS(seen->name), g->pin_count);
     if (verdict == INTENT_CANDIDATE)
         add(g, i->pin.pin);
-    for (uint32_t k = 0; k < i->pin.release_count; k++)
-        drop(g, &i->pin.releases[k]);
+    if (g->pin_count == 0 && !g->has_hold) {
+        g->has_hold = true;
+        g->hold = MUTANT(last_release_to_trim) ? t->base->trim : last;
+    }
     intent_draft_group_done(t, g);
     return INTENT_CANDIDATE;
 }

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "protocol/launch.h"
 
+#include "base/mutant.h"
+
 bw_status launch_hash(const cursor *c, uint64_t step, uint32_t item, hash128 *hash)
 {
     cursor at = *c;
@@ -33,18 +35,22 @@ static bool begins(const group *g, const cursor *c, uint64_t step, uint32_t item
     hash128 hash;
     if (*status == BW_OK)
         *status = launch_hash(c, step, item, &hash);
-    return *status == BW_OK && hash_equal(&hash, &g->cursor_hash);
+    return *status == BW_OK &&
+           (hash_equal(&hash, &g->cursor_hash) || MUTANT(launch_takes_any_cursor));
 }
 
-/* The hold tells the step, and a pin that it was resumed from the item. */
-static bool find(const group *g, const cursor *c, uint32_t *item, bw_status *status)
+/* The hash proves it: the hold, a pin that it was resumed from, or one that was made where it
+ * began. */
+static bool find(const group *g, const cursor *c, uint64_t *step, uint32_t *item, bw_status *status)
 {
+    *step = g->hold;
     *item = 0;
-    if (begins(g, c, g->hold, 0, status))
+    if (g->has_hold && begins(g, c, g->hold, 0, status))
         return true;
     for (uint32_t k = 0; k < g->pin_count; k++) {
+        *step = g->pins[k].step;
         *item = g->pins[k].item;
-        if (g->pins[k].step == g->hold && begins(g, c, g->hold, *item, status))
+        if (begins(g, c, *step, *item, status))
             return true;
     }
     return false;
@@ -54,22 +60,21 @@ bw_status launch_take(const group *g, launch_start start, const cursor *c, uint6
                       uint32_t *item, bw_error *error)
 {
     bw_status status = BW_OK;
-    *step = g->hold;
     if (start == LAUNCH_CURSOR) {
         *step = c->step;
         *item = c->item;
         if (begins(g, c, *step, *item, &status))
             return BW_OK;
-    } else if (!g->has_hold) {
-        return error_set(error, BW_LAUNCH_REUSED,
-                         "launch %.*s has pinned checkpoints since it began: a restart is another "
-                         "launch and needs another id, or the cursor of its checkpoint",
-                         (int)g->launch.size, (const char *)g->launch.data);
-    } else if (find(g, c, item, &status)) {
+    } else if (find(g, c, step, item, &status)) {
         return BW_OK;
     }
     if (status != BW_OK)
         return error_set(error, status, "the cursor cannot be hashed");
+    if (start != LAUNCH_CURSOR && !g->has_hold)
+        return error_set(error, BW_LAUNCH_REUSED,
+                         "launch %.*s has pinned checkpoints since it began: a restart is another "
+                         "launch and needs another id, or the cursor of its checkpoint",
+                         (int)g->launch.size, (const char *)g->launch.data);
     if (start != LAUNCH_CURSOR || !g->has_hold)
         return error_set(error, BW_RANKS_DISAGREE,
                          "launch %.*s began with a cursor of another place, dp, mode or skips",
