@@ -85,6 +85,12 @@
     P(PREFIX, "prefix", "report", "text", "", 0, 0, "list: only names that begin so")              \
     P(DEEP, "deep", "report", "switch", "false", 0, 0, "verify: every byte of every item too")     \
     P(APPLY, "apply", "report", "switch", "false", 0, 0, "gc: delete, do not only say what")       \
+    P(MANIFESTS_ONLY, "manifests_only", "report", "switch", "false", 0, 0,                         \
+      "gc: old manifests only, neither data nor orphans")                                          \
+    P(ORPHANS, "orphans", "report", "switch", "true", 0, 0,                                        \
+      "gc: list the store for what no manifest names")                                             \
+    P(STEPS_MAX, "steps_max", "report", "integer", "0", 0, U63,                                    \
+      "gc: data of at most so many steps; 0: no limit")                                            \
     P(BLOCKS_MAX, "blocks_max", "report", "integer", "0", 0, U32,                                  \
       "gc: retire at most so many blocks; 0: no limit")                                            \
     P(REPORT_TIMEOUT, "report_timeout", "report", "time", "60s", 0, NS_A_DAY,                      \

@@ -12,7 +12,8 @@ typedef struct report_options {
     bool has_first, has_last;
     uint64_t first, last;
     const char *key, *prefix; /* key: NULL when not set */
-    bool deep, apply;
+    bool deep, apply, manifests_only, orphans;
+    uint64_t steps_max;
     uint32_t blocks_max;
     int64_t timeout_ns;
 } report_options;
@@ -47,6 +48,8 @@ void put_genesis_members(buf *out, const genesis *g);
 void put_manifest_members(buf *out, const manifest *m);
 void put_producer(buf *out, const producer_entry *e);
 void put_group(buf *out, const group *g);
+/** What keeps a step, as an object; null without a group. */
+void put_keeper(buf *out, const char *key, const keeper *k);
 /** A step's descriptor, as an object. */
 void put_step(buf *out, uint64_t step, const descriptor *d);
 void put_segment_ref(buf *out, const segment_ref *ref);

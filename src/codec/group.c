@@ -108,3 +108,49 @@ bw_status groups_read(wire_reader *r, manifest *m, bw_error *error)
     m->group_count = count;
     return BW_OK;
 }
+
+/* The lowest or the highest of what a group keeps. */
+static keeper extreme(const group *g, bool highest)
+{
+    keeper k = {.group = g, .step = g->hold};
+    bool found = g->has_hold;
+    for (uint32_t i = 0; i < g->pin_count; i++) {
+        const uint64_t step = g->pins[i].step;
+        if (!found || (highest ? step > k.step : step < k.step))
+            k = (keeper){.group = g, .pin = &g->pins[i], .step = step};
+        found = true;
+    }
+    return k;
+}
+
+static bool least(const manifest *m, bool highest, keeper *k)
+{
+    for (uint32_t i = 0; i < m->group_count; i++) {
+        const keeper of_group = extreme(&m->groups[i], highest);
+        if (i == 0 || of_group.step < k->step)
+            *k = of_group;
+    }
+    return m->group_count > 0;
+}
+
+bool manifest_w_keeper(const manifest *m, keeper *k)
+{
+    return least(m, false, k);
+}
+
+bool manifest_frontier_keeper(const manifest *m, keeper *k)
+{
+    return least(m, true, k);
+}
+
+uint64_t manifest_w(const manifest *m)
+{
+    keeper k;
+    return manifest_w_keeper(m, &k) ? k.step : m->trim;
+}
+
+uint64_t manifest_frontier(const manifest *m)
+{
+    keeper k;
+    return manifest_frontier_keeper(m, &k) ? k.step : m->next;
+}

@@ -46,7 +46,8 @@ static bool page_fits(const intent *i, const intent_try *t)
 {
     const manifest *base = t->base;
     const page *p = i->swept.page;
-    if (p == NULL || base->has_page != (i->swept.page_base != NULL) ||
+    if (p == NULL || i->swept.page_ref->version != base->version + 1 ||
+        base->has_page != (i->swept.page_base != NULL) ||
         (base->has_page && !hash_equal(&base->page.hash, i->swept.page_base)))
         return false;
     for (uint32_t k = 0; k < t->draft->producer_count; k++) {

@@ -165,6 +165,8 @@ static void walked(reclaim *r)
         reclaim_fail(r, BW_NOMEM, "no memory for a pass");
         return;
     }
+    if (r->options.manifests_only)
+        r->to = r->at;
     r->phase = RECLAIM_PARTS;
     reclaim_parts(r);
 }
@@ -209,7 +211,7 @@ static void manifests_swept(reclaim *r)
     if (r->report.manifests.status != BW_OK) {
         error_copy(&r->report.error, &r->report.manifests.error);
         reclaim_end(r, r->report.manifests.status);
-    } else if (r->options.orphans) {
+    } else if (r->options.orphans && !r->options.manifests_only) {
         begin_orphans(r);
     } else {
         reclaim_end(r, BW_OK);

@@ -21,6 +21,7 @@ typedef struct reclaim reclaim;
 typedef struct reclaim_options {
     bool apply;          /* false: only say what would be done */
     bool orphans;        /* list the store for what no manifest names */
+    bool manifests_only; /* neither data nor orphans */
     uint64_t steps_max;  /* of one pass; 0 = no limit */
     uint32_t blocks_max; /* of one pass; 0 = no limit */
     size_t cache_bytes;  /* of segments */
