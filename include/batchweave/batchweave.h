@@ -7,6 +7,7 @@
 #include <batchweave/config.h>
 #include <batchweave/consumer.h>
 #include <batchweave/error.h>
+#include <batchweave/group.h>
 #include <batchweave/producer.h>
 #include <batchweave/runtime.h>
 #include <batchweave/samples.h>

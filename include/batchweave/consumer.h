@@ -22,11 +22,18 @@ typedef struct bw_consumer bw_consumer;
 typedef struct bw_cursor bw_cursor;
 
 /**
- * `group` must be NULL (groups come with a later version: BW_UNSUPPORTED). Without a group nothing
- * is written or held, and BW_TRIMMED may be met. `from`: where to go on; NULL: property `start`
- * (earliest, latest or a step; default earliest). BW_CURSOR_FOREIGN, BW_CURSOR_REWRITTEN,
- * BW_TRIMMED, BW_BEYOND_END, BW_MESH_MISMATCH. Property `latest` with several ranks is refused:
- * each would resolve it alone.
+ * `group`: the training job's name, or NULL. With a group all ranks of the job begin at one place:
+ * rank 0 (or position 0,0) registers or resumes it under the launch id (property `launch`, else
+ * Slurm's or torchrun's; one id for all ranks, another at each start), the others wait for that and
+ * begin there; the space of rank 0 must be open for writing, and the group keeps what it has not
+ * pinned (group.h). BW_RANKS_DISAGREE, BW_LAUNCH_REUSED (another cursor under this launch id),
+ * BW_FENCED (a newer launch), BW_INVALID (several ranks, and nothing that names the launch).
+ * Without a group nothing is written or held, and BW_TRIMMED may be met.
+ *
+ * `from`: where to go on. NULL: property `start` (earliest, latest or a step); when that is not
+ * set, the group's newest pin, else its hold; a new group or none begins at the first retained
+ * step. BW_CURSOR_FOREIGN, BW_CURSOR_REWRITTEN, BW_TRIMMED, BW_BEYOND_END, BW_MESH_MISMATCH.
+ * `latest` without a group is refused for several ranks: each would resolve it alone.
  */
 bw_status bw_consumer_open(bw_space *space, const char *group, const bw_config *config,
                            const bw_cursor *from, int64_t timeout_ns, bw_consumer **consumer,

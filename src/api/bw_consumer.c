@@ -12,10 +12,9 @@ bw_status bw_consumer_open(bw_space *space, const char *name, const bw_config *c
     CHECK_NOT_NULL(space);
     CHECK_NOT_NULL(consumer);
     BW_TRY(space_check_process(space, error));
-    if (name != NULL)
-        return error_set(error, BW_UNSUPPORTED, "groups are not built yet: open without one");
     consumer_options options;
     BW_TRY(config_consumer(config, &options, error));
+    options.group = name;
     return consumer_open(space, &options, from != NULL ? &from->cursor : NULL, timeout_ns, consumer,
                          error);
 }

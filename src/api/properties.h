@@ -68,7 +68,11 @@
     P(EVENTS, "events", "producer", "integer", "65536", 0, 1 << 24,                                \
       "events queued, beyond which put waits; 0: RELEASED and COMMITTED are not queued")           \
     P(START, "start", "consumer", "text", "earliest", 0, 0,                                        \
-      "where to begin without a cursor: earliest, latest or a step")                               \
+      "where to begin without a cursor: earliest, latest or a step; a group begins where it "      \
+      "stands unless this is set")                                                                 \
+    P(LAUNCH, "launch", "consumer", "text", "", 0, 0,                                              \
+      "with a group: this launch of the job, one id for all its ranks and another at each start; " \
+      "else Slurm's or torchrun's")                                                                \
     P(D, "d", "consumer", "integer", NULL, 0, U32, "data-parallel position; with c")               \
     P(C, "c", "consumer", "integer", NULL, 0, U32, "context-parallel position; default 0")         \
     P(RANK, "rank", "consumer", "integer", NULL, 0, U32, "rank in the job; with world")            \

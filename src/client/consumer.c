@@ -24,6 +24,8 @@ static void destroy(bw_consumer *c)
     handout_free(c->locked.handout);
     manifest_unref(c->locked.manifest);
     mem_free(c->locked.ring);
+    mem_free(c->group);
+    mem_free(c->launch);
     lock_destroy(&c->lock);
     mem_free(c);
 }
@@ -59,62 +61,19 @@ static bw_status consumer_new(bw_space *space, const consumer_options *options, 
     return BW_OK;
 }
 
-/* The cursor's nonce against the step that it was read from, where that is still described. */
-static bw_status check_history(bw_consumer *c, const manifest *m, bw_error *error)
-{
-    uint64_t step = 0;
-    if (!handout_nonce_step(c->locked.handout, m, &step))
-        return BW_OK;
-    store *own = NULL;
-    BW_TRY(space_store(c->space, &own, error));
-    step_entry entry;
-    bw_status status =
-        segments_get(&c->space->segments, own, c->space->genesis, m, step, &entry, error);
-    store_close(own);
-    if (status == BW_OK)
-        return handout_check_nonce(c->locked.handout, step, entry.descriptor.record.nonce, error);
-    /* Swept between the two reads: then it is not described any more, and nothing is to be checked.
-     */
-    return status == BW_NOT_FOUND || status == BW_TRIMMED ? BW_OK : status;
-}
-
-static bw_status find_start(bw_consumer *c, const consumer_options *options, const cursor *from,
-                            bool alone, int64_t deadline_ns, bw_error *error)
-{
-    if (from == NULL && options->start == START_LATEST && !alone)
-        return error_set(error, BW_INVALID,
-                         "start=latest would be found out by each rank for itself, and they would "
-                         "disagree; give a step or a cursor");
-    follower *f = c->space->follower;
-    manifest *m = NULL;
-    BW_TRY(follower_answer(f, follower_ask(f), deadline_ns, &m, error));
-    bw_status status;
-    if (from != NULL) {
-        status = handout_resume(c->locked.handout, m, from, error);
-        if (status == BW_OK)
-            status = check_history(c, m, error);
-    } else {
-        status = handout_start(c->locked.handout, m, options->start, options->start_step, error);
-    }
-    c->locked.plan_step = handout_step(c->locked.handout);
-    manifest_unref(m);
-    return status;
-}
-
 bw_status consumer_open(bw_space *space, const consumer_options *options, const cursor *from,
                         int64_t timeout_ns, bw_consumer **out, bw_error *error)
 {
     const int64_t deadline_ns = clock_deadline(clock_system(), timeout_ns);
-    position p;
-    bool alone = false;
+    consumer_seat seat;
     bw_consumer *c = NULL;
     BW_TRY(space_check_chain(space, error));
-    BW_TRY(position_resolve(options, space->genesis, &p, &alone, error));
+    BW_TRY(position_resolve(options, space->genesis, &seat, error));
     BW_TRY(follower_start(space, error));
     if (executor_start(space->runtime->executor) != BW_OK)
         return error_set(error, BW_NOMEM, "no memory for the executor's threads");
-    BW_TRY(consumer_new(space, options, p, &c, error));
-    const bw_status status = find_start(c, options, from, alone, deadline_ns, error);
+    BW_TRY(consumer_new(space, options, seat.position, &c, error));
+    const bw_status status = consumer_begin(c, options, &seat, from, deadline_ns, error);
     if (status != BW_OK) {
         destroy(c);
         return status;

@@ -24,9 +24,12 @@ typedef struct consumer_options {
     uint32_t d, c;
     uint32_t rank, world;
     uint32_t dp, cp, tp, pp; /* of the job; dp, cp 0: the namespace's */
+    bool has_start;          /* with a group: else where the group stands */
     start_kind start;
     uint64_t start_step;
-    uint32_t prefetch; /* steps */
+    const char *group;  /* NULL: none */
+    const char *launch; /* "": the job's, of its scheduler */
+    uint32_t prefetch;  /* steps */
     bool verify;
 } consumer_options;
 
@@ -72,6 +75,7 @@ struct bw_consumer {
     position position;
     uint32_t prefetch;
     bool verify;
+    char *group, *launch; /* NULL: none */
     gate changed;
     atomic_int interrupted;
     atomic_uint_least64_t wanted; /* the follower finds steps below it */
@@ -103,10 +107,18 @@ bw_status consumer_stats_json(bw_consumer *c, char *json, size_t cap, size_t *le
 void consumer_interrupt(bw_consumer *c, bool on);
 void consumer_close(bw_consumer *c);
 
+typedef struct consumer_seat {
+    position position;
+    bool alone;   /* the job has no other rank */
+    bool commits; /* it is the rank that speaks for the job */
+} consumer_seat;
 /** Where this process stands in the mesh: from the options, else torchrun's environment, else the
  * only position there is. */
-bw_status position_resolve(const consumer_options *options, const genesis *g, position *out,
-                           bool *alone, bw_error *error);
+bw_status position_resolve(const consumer_options *options, const genesis *g, consumer_seat *out,
+                           bw_error *error);
+/** Finds out where the rank begins; registers or joins the group's launch. */
+bw_status consumer_begin(bw_consumer *c, const consumer_options *options, const consumer_seat *seat,
+                         const cursor *from, int64_t deadline_ns, bw_error *error);
 
 /* ---- for the follower ---- */
 

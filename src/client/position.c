@@ -43,12 +43,13 @@ static bw_status by_rank(const consumer_options *options, const genesis *g, uint
     return status;
 }
 
-bw_status position_resolve(const consumer_options *options, const genesis *g, position *out,
-                           bool *alone, bw_error *error)
+bw_status position_resolve(const consumer_options *options, const genesis *g, consumer_seat *out,
+                           bw_error *error)
 {
-    *alone = genesis_slices(g) == 1;
+    *out = (consumer_seat){.alone = genesis_slices(g) == 1, .commits = true};
     if (options->has_position) {
-        *out = (position){options->d, options->c};
+        out->position = (position){options->d, options->c};
+        out->commits = options->d == 0 && options->c == 0;
         return BW_OK;
     }
     uint32_t rank = options->rank, world = options->world;
@@ -56,8 +57,7 @@ bw_status position_resolve(const consumer_options *options, const genesis *g, po
         const int has_rank = read_number("RANK", &rank);
         const int has_world = read_number("WORLD_SIZE", &world);
         if (has_rank == 0 && has_world == 0) {
-            *out = (position){0, 0};
-            if (*alone)
+            if (out->alone)
                 return BW_OK;
             return error_set(error, BW_INVALID,
                              "which of the %u positions is this? Set rank and world, or d and c; "
@@ -69,6 +69,7 @@ bw_status position_resolve(const consumer_options *options, const genesis *g, po
                              "of RANK and WORLD_SIZE in the environment, one is missing or no "
                              "number");
     }
-    *alone = *alone && world == 1;
-    return by_rank(options, g, rank, world, out, error);
+    out->alone = out->alone && world == 1;
+    out->commits = rank == 0;
+    return by_rank(options, g, rank, world, &out->position, error);
 }

@@ -27,9 +27,9 @@ VERIFY = set("summary clean findings deep first_version newest_version unproven_
              "newer_manifests unreferenced_parts unreferenced_states unreferenced_segments unreferenced_pages probes "
              "temporary foreign".split())
 FINDING = {"finding", "key", "step", "message"}
-GC = set("applied newest_version next_step trim_step swept_step swept_to kept_by bytes_kept steps_deleted bytes_deleted "
-         "segments_deleted producers_moved orphans_deleted orphan_bytes strangers overtaken blocks_retired blocks_total "
-         "manifests_deleted ghosts_deleted".split())
+GC = set("applied newest_version next_step trim_step swept_step swept_to kept_by bytes_kept steps_deleted "
+         "bytes_deleted segments_deleted producers_moved orphans_deleted orphan_bytes strangers overtaken "
+         "blocks_retired blocks_total manifests_deleted ghosts_deleted".split())
 OBJECT = set("key kind bytes modified_ms".split())
 GET = set("step d c item kind pad bytes sha256".split())
 KINDS = {"genesis": "genesis", "manifest": "manifest", "segment": "segment", "data": "part", "hint": "hint"}

@@ -17,7 +17,7 @@ static const genesis single = {.dp = 1, .cp = 1};
 typedef struct answer {
     bw_status status;
     position at;
-    bool alone;
+    bool alone, commits;
     bw_error error;
 } answer;
 
@@ -29,7 +29,11 @@ static answer resolve(const genesis *g, consumer_options options)
     if (options.pp == 0)
         options.pp = 1;
     error_clear(&a.error);
-    a.status = position_resolve(&options, g, &a.at, &a.alone, &a.error);
+    consumer_seat seat;
+    a.status = position_resolve(&options, g, &seat, &a.error);
+    a.at = seat.position;
+    a.alone = seat.alone;
+    a.commits = seat.commits;
     return a;
 }
 

@@ -1,0 +1,197 @@
+// SPDX-FileCopyrightText: The BatchWeave authors
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Where a rank begins. With a group all ranks of a job begin at one place: rank 0 writes it into
+ * the chain under the job's launch id, the others take it from there (DESIGN 10).
+ */
+#include "client/consumer.h"
+
+#include "base/alloc.h"
+#include "client/follower.h"
+#include "client/groups.h"
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* How long a rank waits before it looks for the launch again. */
+#define LAUNCH_POLL_NS (50 * NS_PER_MS)
+
+static const char *environment(const char *name)
+{
+    const char *text = getenv(name);
+    return text != NULL && *text != '\0' ? text : NULL;
+}
+
+static const char *or_zero(const char *text)
+{
+    return text != NULL ? text : "0";
+}
+
+/* Every launch of a job has an id of its own that all of its ranks know: its schedulers' number and
+ * how often that restarted it. False: there is none. */
+static bool launch_of_job(const consumer_options *options, char out[LAUNCH_MAX + 1])
+{
+    const char *given = options->launch, *slurm = environment("SLURM_JOB_ID");
+    const char *torch = environment("TORCHELASTIC_RUN_ID");
+    int size;
+    if (given[0] != '\0')
+        size = snprintf(out, LAUNCH_MAX + 1, "%s", given);
+    else if (slurm != NULL)
+        size = snprintf(out, LAUNCH_MAX + 1, "slurm-%s.%s-%s", slurm,
+                        or_zero(environment("SLURM_STEP_ID")),
+                        or_zero(environment("SLURM_RESTART_COUNT")));
+    else if (torch != NULL && strcmp(torch, "none") != 0)
+        size = snprintf(out, LAUNCH_MAX + 1, "torch-%s-%s", torch,
+                        or_zero(environment("TORCHELASTIC_RESTART_COUNT")));
+    else
+        return false;
+    return size > 0 && size <= (int)LAUNCH_MAX;
+}
+
+static launch_start start_of(const consumer_options *options, const cursor *from)
+{
+    if (from != NULL || options->start == START_STEP)
+        return LAUNCH_CURSOR;
+    if (!options->has_start)
+        return LAUNCH_GROUP;
+    return options->start == START_LATEST ? LAUNCH_LATEST : LAUNCH_EARLIEST;
+}
+
+static bw_status launch_missing(const bw_consumer *c, bw_error *error)
+{
+    return error_set(error, BW_TIMEOUT,
+                     "rank 0 has not begun launch %s of group %s: is it running, with the same "
+                     "group and launch?",
+                     c->launch, c->group);
+}
+
+/* A rank that is not the committing one: the launch appears in a proved manifest, or the time is
+ * over. */
+static bw_status await(bw_consumer *c, launch_start start, const cursor *mine, int64_t deadline_ns,
+                       uint64_t *step, uint32_t *item, bw_error *error)
+{
+    follower *f = c->space->follower;
+    for (bool looked = false;; looked = true) {
+        manifest *m = NULL;
+        bw_status status = follower_answer(f, follower_ask(f), deadline_ns, &m, error);
+        if (status == BW_TIMEOUT && looked)
+            return launch_missing(c, error);
+        BW_TRY(status);
+        const group *g = manifest_group(m, view_text(c->group));
+        const bool there = g != NULL && view_equal(g->launch, view_text(c->launch));
+        if (there)
+            status = launch_take(g, start, mine, step, item, error);
+        manifest_unref(m);
+        if (there)
+            return status;
+        const int64_t now_ns = clock_now(clock_system());
+        const int64_t left = deadline_ns - now_ns;
+        if (left <= 0)
+            return launch_missing(c, error);
+        gate_wait(&c->changed, gate_ticket(&c->changed),
+                  now_ns + (left < LAUNCH_POLL_NS ? left : LAUNCH_POLL_NS));
+    }
+}
+
+/* The cursor that the launch is about: the one given, or a place of this job's mesh. */
+static void template(const bw_consumer *c, const consumer_options *options, const cursor *from,
+                     cursor *out)
+{
+    const genesis *g = c->space->genesis;
+    if (from != NULL) {
+        *out = *from;
+        return;
+    }
+    *out = (cursor){.step = options->start_step,
+                    .mode = MODE_SAME_BATCH,
+                    .dp = options->dp != 0 ? options->dp : g->dp};
+    memcpy(out->uuid, g->uuid, UUID_BYTES);
+}
+
+static bw_status name_launch(bw_consumer *c, const consumer_options *options,
+                             const consumer_seat *seat, const cursor *from, bw_error *error)
+{
+    char launch[LAUNCH_MAX + 1];
+    if (strlen(options->launch) > LAUNCH_MAX)
+        return error_set(error, BW_INVALID, "a launch id has at most %u bytes", LAUNCH_MAX);
+    c->group = mem_strdup(options->group);
+    if (launch_of_job(options, launch)) {
+        c->launch = mem_strdup(launch);
+    } else if (seat->alone || (from != NULL && seat->commits)) {
+        (void)snprintf(launch, sizeof launch, "own-%016" PRIx64, runtime_random(c->space->runtime));
+        c->launch = mem_strdup(launch);
+    } else if (from == NULL) {
+        return error_set(error, BW_INVALID,
+                         "several ranks and no launch id that all of them know: set launch to one "
+                         "(another at each start of the job), or give all ranks one cursor; "
+                         "torchrun's and Slurm's are found by themselves");
+    } else {
+        return BW_OK; /* it reads what rank 0 registers under an id of its own */
+    }
+    return c->group != NULL && c->launch != NULL ? BW_OK
+                                                 : error_set(error, BW_NOMEM, "out of memory");
+}
+
+/* Where the launch begins, as a cursor to go on from. */
+static bw_status join_launch(bw_consumer *c, const consumer_options *options,
+                             const consumer_seat *seat, const cursor *from, int64_t deadline_ns,
+                             cursor *out, bw_error *error)
+{
+    BW_TRY(name_launch(c, options, seat, from, error));
+    template(c, options, from, out);
+    if (c->launch == NULL)
+        return BW_OK;
+    const launch_start start = start_of(options, from);
+    if (seat->commits)
+        return group_launch(c->space, c->group, c->launch, start, out, deadline_ns, &out->step,
+                            &out->item, error);
+    return await(c, start, out, deadline_ns, &out->step, &out->item, error);
+}
+
+/* The cursor's nonce against the step that it was read from, where that is still described. */
+static bw_status check_history(bw_consumer *c, const manifest *m, bw_error *error)
+{
+    uint64_t step = 0;
+    if (!handout_nonce_step(c->locked.handout, m, &step))
+        return BW_OK;
+    store *own = NULL;
+    BW_TRY(space_store(c->space, &own, error));
+    step_entry entry;
+    bw_status status =
+        segments_get(&c->space->segments, own, c->space->genesis, m, step, &entry, error);
+    store_close(own);
+    if (status == BW_OK)
+        return handout_check_nonce(c->locked.handout, step, entry.descriptor.record.nonce, error);
+    /* Swept between the two reads: then it is not described any more, and nothing is to be checked.
+     */
+    return status == BW_NOT_FOUND || status == BW_TRIMMED ? BW_OK : status;
+}
+
+bw_status consumer_begin(bw_consumer *c, const consumer_options *options, const consumer_seat *seat,
+                         const cursor *from, int64_t deadline_ns, bw_error *error)
+{
+    cursor at;
+    if (options->group != NULL) {
+        BW_TRY(join_launch(c, options, seat, from, deadline_ns, &at, error));
+        from = &at;
+    } else if (from == NULL && options->start == START_LATEST && !seat->alone) {
+        return error_set(error, BW_INVALID,
+                         "start=latest would be found out by each rank for itself, and they would "
+                         "disagree; give a step, a cursor or a group");
+    }
+    follower *f = c->space->follower;
+    manifest *m = NULL;
+    BW_TRY(follower_answer(f, follower_ask(f), deadline_ns, &m, error));
+    bw_status status;
+    if (from != NULL) {
+        status = handout_resume(c->locked.handout, m, from, error);
+        if (status == BW_OK)
+            status = check_history(c, m, error);
+    } else {
+        status = handout_start(c->locked.handout, m, options->start, options->start_step, error);
+    }
+    c->locked.plan_step = handout_step(c->locked.handout);
+    manifest_unref(m);
+    return status;
+}
