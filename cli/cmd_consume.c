@@ -1,5 +1,6 @@
 // SPDX-FileCopyrightText: The BatchWeave authors
 // SPDX-License-Identifier: Apache-2.0
+#include "checkpoints.h"
 #include "human.h"
 #include "ranks.h"
 #include "report.h"
@@ -23,7 +24,8 @@
 typedef struct run_state {
     cli *c;
     crew crew;
-    const char *cursor_path, *out;
+    const char *cursor_path, *out, *group;
+    checkpoints checkpoints;
     char *cursor; /* JSON behind the last whole step, or NULL */
     bool saved;   /* it is in the file */
     uint64_t steps, steps_max, save_every;
@@ -108,6 +110,16 @@ static void show_progress(run_state *s, rank *last)
     s->shown_steps = s->steps;
 }
 
+/** Rank 0 pins for the job; the others have no say. */
+static bw_status pin_step(run_state *s, rank *last)
+{
+    rank *first = &s->crew.ranks[0];
+    if (s->group == NULL || first->index != 0)
+        return BW_OK;
+    return checkpoints_step(&s->checkpoints, s->steps, s->c->timeout_ns, first->consumer,
+                            last->error);
+}
+
 static bw_status on_step(void *context, rank *last)
 {
     run_state *s = context;
@@ -119,7 +131,9 @@ static bw_status on_step(void *context, rank *last)
     train(s->step_ns);
     s->steps++;
     s->next_step = last->step + 1;
-    const bw_status status = advance_cursor(s, last);
+    bw_status status = advance_cursor(s, last);
+    if (status == BW_OK)
+        status = pin_step(s, last);
     show_progress(s, last);
     if (status != BW_OK)
         return status;
@@ -154,12 +168,14 @@ static bw_status set_start(run_state *s)
 {
     cli *c = s->c;
     const char *from = args_text(c, "from");
-    if (strcmp(from, "latest") != 0)
+    if (s->group != NULL && !args_given(c, "from"))
+        return BW_OK;
+    if (s->group != NULL || strcmp(from, "latest") != 0)
         return bw_config_set(c->config, "start", from, c->error);
     if (args_given(c, "rank"))
         return cli_fail(c, BW_INVALID,
-                        "--from latest with --rank: each rank would resolve it alone; that needs a "
-                        "group, which this version does not have. Give a step, or --world alone");
+                        "--from latest with --rank: each rank would resolve it alone; give a "
+                        "--group and a --launch, a step, or --world alone");
     json_t *info;
     bw_status status = report_first(c, "info", &info);
     if (status != BW_OK)
@@ -215,8 +231,8 @@ static bw_status open_rank(run_state *s, uint32_t i, const bw_cursor *cursor)
         return cli_fail(c, BW_NOMEM, "out of memory");
     bw_status status = set_place(s, r->index);
     if (status == BW_OK)
-        status = bw_consumer_open(c->space, NULL, c->config, cursor, c->timeout_ns, &r->consumer,
-                                  c->error);
+        status = bw_consumer_open(c->space, s->group, c->config, cursor, c->timeout_ns,
+                                  &r->consumer, c->error);
     if (status == BW_OK)
         r->primary = !shares_place(&s->crew, i);
     if (status == BW_MESH_MISMATCH && args_given(c, "world"))
@@ -295,6 +311,47 @@ static bw_status conclude(run_state *s, bw_status status)
     return BW_OK;
 }
 
+/** Ranks of one process are one launch, whatever else its environment says. */
+static bw_status set_launch(run_state *s)
+{
+    cli *c = s->c;
+    char id[48];
+    bw_status status = BW_OK;
+    if (args_given(c, "launch"))
+        return bw_config_set(c->config, "launch", args_text(c, "launch"), c->error);
+    if (!args_given(c, "rank") && args_given(c, "world")) {
+        uint64_t number;
+        if (getentropy(&number, sizeof number) != 0)
+            return cli_fail(c, BW_IO, "the system gives no random number for a launch id");
+        (void)snprintf(id, sizeof id, "consume-%016" PRIx64, number);
+        status = bw_config_set(c->config, "launch", id, c->error);
+    }
+    return status;
+}
+
+/** Where the ranks begin, and what earlier runs pinned. */
+static bw_status stand(run_state *s)
+{
+    bw_cursor *cursor;
+    bw_status status = bw_consumer_cursor(s->crew.ranks[0].consumer, &cursor, s->c->error);
+    if (status != BW_OK)
+        return status;
+    s->next_step = bw_cursor_step(cursor);
+    bw_cursor_free(cursor);
+    return s->group != NULL ? checkpoints_begin(&s->checkpoints, s->c, s->group) : BW_OK;
+}
+
+static bw_status check_group(cli *c)
+{
+    if (args_given(c, "group"))
+        return BW_OK;
+    static const char *const needs[] = {"launch", "pin-every", "keep"};
+    for (size_t k = 0; k < COUNT_OF(needs); k++)
+        if (args_given(c, needs[k]))
+            return cli_fail(c, BW_INVALID, "--%s needs --group", needs[k]);
+    return BW_OK;
+}
+
 static bw_status consume(run_state *s)
 {
     cli *c = s->c;
@@ -304,8 +361,8 @@ static bw_status consume(run_state *s)
         return status;
     if (cursor == NULL)
         status = set_start(s);
-    else
-        s->next_step = bw_cursor_step(cursor);
+    if (status == BW_OK && s->group != NULL)
+        status = set_launch(s);
     if (status == BW_OK && s->out != NULL)
         status = savefile_mkdir(s->out, c->error);
     /* Now, not when steps are trained that cannot be saved. */
@@ -314,6 +371,8 @@ static bw_status consume(run_state *s)
     if (status == BW_OK)
         status = open_ranks(s, cursor);
     bw_cursor_free(cursor);
+    if (status == BW_OK)
+        status = stand(s);
     if (status != BW_OK)
         return status;
     s->began_ns = s->shown_ns = now_ns();
@@ -334,15 +393,20 @@ static bw_status check_place(cli *c)
 static bw_status run(cli *c)
 {
     bw_status status = check_place(c);
+    if (status == BW_OK)
+        status = check_group(c);
     if (status != BW_OK)
         return status;
     const bool one = args_given(c, "rank") || !args_given(c, "world");
-    run_state s = {.c = c,
-                   .cursor_path = args_text(c, "cursor"),
-                   .out = args_text(c, "out"),
-                   .steps_max = args_number(c, "steps"),
-                   .save_every = args_number(c, "save-every"),
-                   .step_ns = (int64_t)args_number(c, "step-ms") * 1000000};
+    run_state s = {
+        .c = c,
+        .cursor_path = args_text(c, "cursor"),
+        .out = args_text(c, "out"),
+        .group = args_text(c, "group"),
+        .checkpoints = {.every = args_number(c, "pin-every"), .keep = args_number(c, "keep")},
+        .steps_max = args_number(c, "steps"),
+        .save_every = args_number(c, "save-every"),
+        .step_ns = (int64_t)args_number(c, "step-ms") * 1000000};
     s.crew.count = one ? 1 : (uint32_t)args_number(c, "world");
     s.crew.timeout_ns = c->timeout_ns;
     s.crew.on_step = on_step;
@@ -350,7 +414,9 @@ static bw_status run(cli *c)
     s.crew.ranks = calloc(s.crew.count, sizeof *s.crew.ranks);
     if (s.crew.ranks == NULL)
         return cli_fail(c, BW_NOMEM, "out of memory");
-    status = cli_open(c, "read");
+    /* Who speaks for the job writes its group. */
+    const bool commits = s.group != NULL && (!args_given(c, "rank") || args_number(c, "rank") == 0);
+    status = cli_open(c, commits ? "write" : "read");
     if (status == BW_OK)
         status = consume(&s);
     close_ranks(&s);
@@ -373,7 +439,28 @@ static const option options[] = {
      .value = "earliest|latest|STEP",
      .type = OPTION_TEXT,
      .preset = "earliest",
-     .help = "where to start; latest not with --rank"},
+     .help = "where to start; with --group only when given; latest not with --rank alone"},
+    {.name = "group",
+     .value = "NAME",
+     .type = OPTION_TEXT,
+     .help = "the job's name: it keeps what it has not pinned, and starts at its newest pin"},
+    {.name = "launch",
+     .value = "ID",
+     .type = OPTION_TEXT,
+     .help = "one for all ranks, another at each start; else Slurm's or torchrun's"},
+    {.name = "pin-every",
+     .value = "K",
+     .type = OPTION_INTEGER,
+     .preset = "0",
+     .max = UINT32_MAX,
+     .help = "play checkpoints: rank 0 pins every K steps"},
+    {.name = "keep",
+     .value = "N",
+     .type = OPTION_INTEGER,
+     .preset = "1",
+     .min = 1,
+     .max = CHECKPOINTS_MAX,
+     .help = "pins kept; older ones are released by the same commit"},
     {.name = "cursor",
      .value = "FILE",
      .type = OPTION_TEXT,
@@ -408,6 +495,8 @@ static const example examples[] = {
     {"consume file:///data/run7 --world 8 --digest", "all ranks in one process, to look"},
     {"consume file:///data/run7 --rank 3 --world 8 --cursor r3.json --out ./rank3",
      "one rank; the same command again goes on at the cursor"},
+    {"consume file:///data/run7 --world 8 --group train --pin-every 100 --keep 3",
+     "a job with checkpoints: gc deletes what none of them reaches"},
     {"consume file:///data/run7 --world 8 --from latest --steps 10 --timeout 60",
      "the next ten steps, each within a minute"},
 };

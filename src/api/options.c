@@ -118,7 +118,7 @@ bw_status config_consumer(const bw_config *config, consumer_options *out, bw_err
         .cp = number32(config, PROPERTY_CP),
         .tp = number32(config, PROPERTY_TP),
         .pp = number32(config, PROPERTY_PP),
-        .has_start = config_has(config, PROPERTY_START),
+        .has_start = config_is_set(config, PROPERTY_START),
         .launch = config_text(config, PROPERTY_LAUNCH),
         .prefetch = number32(config, PROPERTY_PREFETCH),
         .verify = flag(config, PROPERTY_VERIFY),

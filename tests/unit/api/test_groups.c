@@ -159,7 +159,12 @@ static void one_start_for_all_ranks(void **state)
     /* A new launch goes on at the newest pin; "latest" is resolved once, for all. */
     open_all(&w, ranks, "second", NULL);
     all_stand_at(ranks, 4);
-    train(ranks, 2);
+    train(ranks, 1);
+    pin(&ranks[0], "c5", NULL, BW_OK); /* c4 stays: the first retained step is not the newest pin */
+    train(ranks, 1);
+    close_all(ranks);
+    open_all(&w, ranks, "again", NULL);
+    all_stand_at(ranks, 5);
     close_all(ranks);
     publish(&w, "q", 0, 3);
     open_all(&w, ranks, "third", "latest");

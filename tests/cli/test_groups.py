@@ -1,0 +1,128 @@
+#!/usr/bin/env python3
+# SPDX-FileCopyrightText: The BatchWeave authors
+# SPDX-License-Identifier: Apache-2.0
+"""group, pin, release, forget, and consume with checkpoints: what a job keeps, and what gc then deletes."""
+
+import json
+import unittest
+
+import harness
+
+GROUP = set("name launch launch_number hold last_version last_clock_ms pins".split())
+
+
+class Groups(harness.CliTest):
+    STEPS = 20
+
+    def setUp(self):
+        super().setUp()
+        self.init(4, 1, "--block-size", 4, "--tail-cap", 256, "--part-size", 4096)
+        self.produce_frames([f"item {k}".encode() for k in range(4 * self.STEPS)], "a")
+
+    def groups(self):
+        lines = self.run_cli("group", "ls", self.url, "-o", "json").out.decode().splitlines()
+        return {line["name"]: line for line in map(json.loads, lines)}
+
+    def pins(self, name="train"):
+        return {pin["id"]: pin["step"] for pin in self.groups()[name]["pins"]}
+
+    def parts(self):
+        return sum(1 for path in (self.space / "data").rglob("*") if path.is_file())
+
+    def consume(self, steps, *more, group="train"):
+        return json.loads(self.run_cli("consume", self.url, "--world", 4, "--group", group, "--steps", steps, *more,
+                                       "-o", "json").out)
+
+    def test_a_job_pins_and_gc_follows(self):
+        self.assertEqual(self.consume(7, "--pin-every", 3, "--keep", 2)["next_step"], 7)
+        line = self.groups()["train"]
+        self.assertEqual(set(line), GROUP)
+        self.assertIsNone(line["hold"])
+        self.assertEqual(sorted(self.pins().values()), [3, 6])
+        before = self.parts()
+        dry = self.json_line("gc", self.url)
+        self.assertEqual((dry["steps_deleted"], dry["swept_to"], self.parts()), (3, 3, before))
+        self.assertEqual((dry["kept_by"]["group"], dry["kept_by"]["step"]), ("train", 3))
+        wet = self.json_line("gc", self.url, "--apply")
+        self.assertEqual((wet["steps_deleted"], self.parts()), (3, before - 3))
+        self.run_cli("verify", self.url, "--deep")
+        # The next run goes on at the newest pin, and its own checkpoints replace the old.
+        self.assertEqual(self.consume(4, "--pin-every", 2, "--keep", 1)["next_step"], 10)
+        self.assertEqual(list(self.pins().values()), [10])
+        self.assertEqual(self.json_line("gc", self.url, "--apply")["swept_to"], 10)
+        self.run_cli("verify", self.url, "--deep")
+        self.refused("TRIMMED", "consume", self.url, "--world", 4, "--from", 9, "--steps", 1)
+
+    def test_an_older_checkpoint_is_gone_back_to(self):
+        cursor = self.folder / "cursor"
+        self.consume(3, "--cursor", cursor, "--pin-every", 3, "--keep", 3)
+        old = cursor.read_bytes()
+        self.consume(6, "--cursor", cursor, "--pin-every", 3, "--keep", 3)
+        self.assertEqual(sorted(self.pins().values()), [3, 6, 9])
+        cursor.write_bytes(old)
+        self.assertEqual(self.consume(2, "--cursor", cursor)["next_step"], 5)
+        self.assertEqual(self.groups()["train"]["hold"], 3)
+        self.assertEqual(self.groups()["train"]["launch_number"], 3)
+
+    def test_pin_release_and_rm(self):
+        cursor = self.folder / "cursor"
+        self.consume(5, "--cursor", cursor)
+        self.assertEqual(self.groups()["train"]["hold"], 0)
+        line = self.json_line("pin", self.url, "train", "best", "--cursor", cursor)
+        self.assertEqual(line, {"group": "train", "pin": "best", "step": 5})
+        self.run_cli("pin", self.url, "train", "best", "--cursor", cursor)
+        self.assertEqual((self.pins(), self.groups()["train"]["hold"]), ({"best": 5}, None))
+        self.consume(2, "--cursor", cursor)
+        self.refused("PIN_EXISTS", "pin", self.url, "train", "best", "--cursor", cursor)
+        self.refused("FENCED", "pin", self.url, "train", "other", "--cursor", cursor, "--launch", "gone")
+        self.run_cli("release", self.url, "train", "best", "never")
+        self.assertEqual((self.pins(), self.groups()["train"]["hold"]), ({}, 5))
+        self.refused("FENCED", "group", "rm", self.url, "train", "--launch", "gone")
+        self.assertIn("is removed", self.run_cli("group", "rm", self.url, "train").out.decode())
+        self.assertEqual(self.groups(), {})
+        self.refused("GROUP_GONE", "group", "rm", self.url, "train")
+        self.refused("GROUP_GONE", "release", self.url, "train", "best")
+        self.assertIn("no group is registered", self.run_cli("group", "ls", self.url).out.decode())
+
+    def test_two_groups_keep_what_either_needs(self):
+        self.consume(1)
+        self.consume(4, "--pin-every", 4, group="eval")
+        self.assertEqual(self.consume(9, "--pin-every", 9)["next_step"], 9)
+        self.assertEqual(self.json_line("gc", self.url)["kept_by"]["group"], "eval")
+        self.assertEqual(self.json_line("gc", self.url)["swept_to"], 4)
+        self.run_cli("group", "rm", self.url, "eval")
+        self.assertEqual(self.json_line("gc", self.url, "--apply")["swept_to"], 9)
+        table = self.run_cli("group", "ls", self.url).out.decode().splitlines()
+        self.assertEqual((len(table), table[1].split()[0]), (2, "train"))
+
+    def test_ranks_of_several_processes_start_together(self):
+        late = [self.start("consume", self.url, "--rank", rank, "--world", 4, "--group", "train", "--launch", "one",
+                           "--from", "latest", "--steps", 1, "--timeout", 30, "-o", "json") for rank in (1, 2, 3, 0)]
+        self.produce_frames([b"more"] * 8, "b")
+        nexts = {json.loads(self.finish(process).out)["next_step"] for process in late}
+        self.assertEqual(len(nexts), 1)
+        self.refused("INVALID", "consume", self.url, "--rank", 1, "--world", 4, "--group", "train", "--steps", 1)
+        self.refused("LAUNCH_REUSED", "consume", self.url, "--rank", 0, "--world", 4, "--group", "train", "--launch",
+                     "one", "--from", 3, "--steps", 1)
+        self.refused("RANKS_DISAGREE", "consume", self.url, "--rank", 2, "--world", 4, "--group", "train", "--launch",
+                     "one", "--from", 3, "--steps", 1)
+        for words in (["--launch", "x"], ["--pin-every", 3], ["--keep", 2]):
+            self.refused("INVALID", "consume", self.url, "--world", 4, *words)
+
+    def test_forget(self):
+        self.run_cli("produce", self.url, "--id", "c", "--exec", "exit 1", expect=4)
+        self.refused("SEAL_REFUSED", "seal", self.url)
+        self.refused("FENCED", "forget", self.url, "c", "--epoch", 7)
+        self.refused("INVALID", "forget", self.url, "nobody")
+        self.refused("FINISHED", "forget", self.url, "a")
+        self.assertEqual(self.json_line("forget", self.url, "c"), {"producer": "c", "forgotten": True})
+        self.run_cli("forget", self.url, "c")
+        self.run_cli("seal", self.url)
+
+    def test_verbs_of_group(self):
+        self.refused("INVALID", "group", "mv", self.url)
+        self.refused("INVALID", "group", "rm", self.url)
+
+
+if __name__ == "__main__":
+    unittest.main()
