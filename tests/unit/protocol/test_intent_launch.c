@@ -214,6 +214,27 @@ static void a_thawed_launch_fences_nobody(void **state)
     manifest_unref(next);
 }
 
+/* Told that it is there by a base that was not the newest, it must not fence the one after it. */
+static void a_launch_that_was_there(void **state)
+{
+    (void)state;
+    scene s;
+    manifest draft;
+    intent_result result;
+    set_up(&s, HELD);
+    hash128 hash;
+    assert_int_equal(launch_hash(&s.cursor, 5, 0, &hash), BW_OK);
+    s.groups[1].cursor_hash = hash;
+    intent first = launch_of("old", LAUNCH_GROUP, &s.cursor);
+    assert_int_equal(try_intent(&first, &s.base, &draft, &result), INTENT_ALREADY);
+    intent successor = launch_of("new", LAUNCH_GROUP, &s.cursor);
+    assert_int_equal(try_intent(&successor, &s.base, &draft, &result), INTENT_CANDIDATE);
+    manifest *next = next_of(&draft, &s.base);
+    assert_int_equal(try_intent(&first, next, &draft, &result), INTENT_REFUSED);
+    assert_int_equal(result.status, BW_FENCED);
+    manifest_unref(next);
+}
+
 /* group rm, a new registration, and it begins to count again: a call that slept over all that must
  * not fence the new job, though its number fits. */
 static void a_launch_that_slept_over_group_rm(void **state)
@@ -333,6 +354,7 @@ int main(void)
         cmocka_unit_test(a_pin_in_the_middle_of_a_step_is_of_its_mesh),
         cmocka_unit_test(a_launch_id_used_again),
         cmocka_unit_test(a_thawed_launch_fences_nobody),
+        cmocka_unit_test(a_launch_that_was_there),
         cmocka_unit_test(a_launch_that_slept_over_group_rm),
         cmocka_unit_test(a_removed_group_keeps_nothing),
         cmocka_unit_test(what_cannot_be),

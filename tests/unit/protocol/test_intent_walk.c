@@ -65,6 +65,7 @@ typedef struct owned {
     producer_entry page_entries[2 * PRODUCERS];
     hash128 page_base;
     uint32_t producer, group; /* whose */
+    char seen[24];            /* launch: whose group it was at the first base; empty: nobody's */
 } owned;
 
 typedef struct walk {
@@ -372,9 +373,25 @@ static void account_page(walk *w, const owned *o, const manifest *next)
     w->moved++;
 }
 
+/* What a candidate may stand on: its key, by the second account. */
+static void check_key(walk *w, const owned *o)
+{
+    const plain_group *g = &w->groups[o->group];
+    const char *launch = g->there ? g->launch : "";
+    if (o->i.kind == INTENT_LAUNCH)
+        assert_string_equal(o->seen, launch);
+    if (o->i.kind == INTENT_PIN || o->i.kind == INTENT_GROUP_RM)
+        assert_string_equal(o->launch, launch);
+    if (o->i.kind == INTENT_FORGET)
+        assert_int_equal(entry_in(w, o->producer)->epoch, o->i.forget.epoch);
+    if (o->i.kind == INTENT_SWEPT)
+        assert_int_equal(o->i.swept.from, w->base->swept);
+}
+
 static void account(walk *w, const owned *o, const intent_result *result, const manifest *next)
 {
     plain_group *g = &w->groups[o->group];
+    check_key(w, o);
     switch (o->i.kind) {
     case INTENT_OPEN:
         w->tokens[o->producer] = o->i.open.token;
@@ -504,6 +521,9 @@ typedef struct put {
 static intent_verdict apply(walk *w, owned *o, const manifest *base, manifest *draft,
                             intent_result *result)
 {
+    const plain_group *g = &w->groups[o->group];
+    if (o->i.kind == INTENT_LAUNCH && o->i.launch.number == 0 && g->there)
+        (void)snprintf(o->seen, sizeof o->seen, "%s", g->launch);
     intent_aid aid = aid_of();
     put fold, merge;
     buf_init(&fold.object, 1u << 20);
@@ -568,7 +588,12 @@ static void go(walk *w, uint64_t seed, uint32_t moves)
     for (uint32_t k = 0; k < moves && w->base->next < STEPS_MAX - 16; k++) {
         const uint64_t fate = below(w, 10);
         if (fate == 0 && w->sleeper_count < SLEEPERS) {
-            make(w, &w->sleepers[w->sleeper_count++]);
+            /* It loses its first race, or sleeps before it: number or epoch are fixed. */
+            manifest draft;
+            intent_result result;
+            owned *o = &w->sleepers[w->sleeper_count++];
+            make(w, o);
+            (void)apply(w, o, w->base, &draft, &result);
         } else if (fate == 1 && w->sleeper_count == SLEEPERS) {
             w->late += SLEEPERS;
             for (uint32_t s = 0; s < SLEEPERS; s++)
