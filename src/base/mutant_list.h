@@ -104,7 +104,6 @@
       "section 2: W is taken of each group's newest pin")                                          \
     X(trim_of_base_only, "protocol/test_intent_pin",                                               \
       "section 8: what a pin or release frees is not trimmed")                                     \
-    X(trim_falls, "protocol/test_intent_walk", "section 8: trim follows W down")                   \
     X(group_rm_of_any_launch, "protocol/test_intent_launch",                                       \
       "section 8: group rm does not look at the launch")                                           \
     X(forget_any_epoch, "protocol/test_intent_forget",                                             \
@@ -113,6 +112,22 @@
       "section 8: a pin is told from a base long gone")                                            \
     X(doubt_forgotten, "protocol/test_commit_groups",                                              \
       "R8: a witness that saw no pin says that none was made")                                     \
+    X(swept_drops_too_much, "protocol/test_intent_swept",                                          \
+      "section 11: the reference that holds the swept step leaves")                                \
+    X(swept_bytes_forgotten, "protocol/test_intent_swept",                                         \
+      "section 11: swept bytes are not counted")                                                   \
+    X(swept_entries_forgotten, "protocol/test_intent_swept",                                       \
+      "section 11: producers' swept seq and offset stay")                                          \
+    X(swept_from_anywhere, "protocol/test_intent_swept",                                           \
+      "section 11: a sweep counts what another has counted")                                       \
+    X(page_moves_unswept, "protocol/test_intent_swept",                                            \
+      "section 6: who is not wholly swept moves to the page")                                      \
+    X(page_min_ignored, "protocol/test_intent_swept",                                              \
+      "section 6: a page is written for a single producer")                                        \
+    X(refused_from_old_base, "protocol/test_commit_groups",                                        \
+      "section 8: FENCED is told from a base long gone")                                           \
+    X(pin_leaves_no_trace, "protocol/test_commit_groups",                                          \
+      "R7: a pin of ours in the chain does not close its attempt")                                 \
     X(crc_unchecked, "sim", "the CRC of objects is not checked")                                   \
     X(frame_crc_unchecked, "sim", "the CRC of items is not checked")                               \
     X(segment_hash_unchecked, "codec/test_segment", "a segment need not be the one referred to")   \

@@ -72,7 +72,8 @@ static bool refusal_is_final(const commit *c)
     case BW_FENCED:
     case BW_INVALID:
         /* Another token is for ever; another launch, epoch or no producer may be news to come. */
-        return c->fresh || c->intent->kind == INTENT_OPEN || c->intent->kind == INTENT_PUBLISH;
+        return c->fresh || c->intent->kind == INTENT_OPEN || c->intent->kind == INTENT_PUBLISH ||
+               MUTANT(refused_from_old_base);
     case BW_NOMEM:
     case BW_BUG:
         return true;
@@ -219,7 +220,9 @@ static bool left_a_trace(const commit *c)
         return c->attempt.published > 0 &&
                find_in_tail(base, &i->publish.descriptors[c->attempt.already], &step) &&
                step == c->attempt.first_step;
-    const group *g = i->kind == INTENT_PIN ? manifest_group(base, i->pin.group) : NULL;
+    const group *g = i->kind == INTENT_PIN && !MUTANT(pin_leaves_no_trace)
+                         ? manifest_group(base, i->pin.group)
+                         : NULL;
     for (uint32_t k = 0; g != NULL && i->pin.pin != NULL && k < g->pin_count; k++)
         if (g->pins[k].nonce == i->pin.pin->nonce && view_equal(g->pins[k].id, i->pin.pin->id))
             return true;

@@ -23,8 +23,6 @@ static void settle_trim(manifest *draft)
     const uint64_t w = MUTANT(w_of_newest_pins) ? manifest_frontier(draft) : manifest_w(draft);
     if (w > draft->trim && !MUTANT(trim_of_base_only))
         draft->trim = w;
-    if (MUTANT(trim_falls))
-        draft->trim = w;
 }
 
 group *intent_draft_group(const intent_try *t, view name)

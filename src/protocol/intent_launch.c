@@ -130,10 +130,11 @@ intent_verdict intent_launch_apply(intent *i, const intent_try *t)
         return intent_refuse(t, BW_INVALID, "a launch id has 1 to %u bytes, not %zu", LAUNCH_MAX,
                              i->launch.launch.size);
     const group *seen = manifest_group(t->base, i->launch.name);
-    if (seen != NULL && view_equal(seen->launch, i->launch.launch))
-        return already(i, t, seen);
+    /* Also where it is ours: who succeeds it by the next base is not to be fenced by it. */
     if (i->launch.number == 0 || MUTANT(launch_number_refixed))
         fix(i, seen);
+    if (seen != NULL && view_equal(seen->launch, i->launch.launch))
+        return already(i, t, seen);
     if (!fixed_at(i, seen))
         return seen == NULL ? intent_refuse(t, BW_GROUP_GONE, "group %.*s was removed meanwhile",
                                             VIEW_ARGS(i->launch.name))

@@ -13,7 +13,8 @@ static bw_status drop_descriptors(const intent_try *t, uint64_t step)
     const manifest *base = t->base;
     manifest *draft = t->draft;
     uint32_t gone = 0;
-    while (gone < base->ref_count && base->refs[gone].last < step)
+    const uint64_t below = MUTANT(swept_drops_too_much) ? step + 1 : step;
+    while (gone < base->ref_count && base->refs[gone].last < below)
         gone++;
     draft->refs = base->refs + gone;
     draft->ref_count = base->ref_count - gone;
@@ -37,11 +38,11 @@ static bool same_entry(const producer_entry *a, const producer_entry *b)
 
 static bool departed(const producer_entry *e)
 {
-    return (e->finished || e->forgotten) && e->swept_seq == e->seq;
+    return (e->finished || e->forgotten) && (e->swept_seq == e->seq || MUTANT(page_moves_unswept));
 }
 
-/* Was the page made from the page and the entries that the base has? Who has come back since stays.
- */
+/* Was the page made from the page and the entries that the base has, for enough of them? Who has
+ * come back since stays. */
 static bool page_fits(const intent *i, const intent_try *t)
 {
     const manifest *base = t->base;
@@ -50,15 +51,20 @@ static bool page_fits(const intent *i, const intent_try *t)
         base->has_page != (i->swept.page_base != NULL) ||
         (base->has_page && !hash_equal(&base->page.hash, i->swept.page_base)))
         return false;
+    uint32_t moves = 0;
     for (uint32_t k = 0; k < t->draft->producer_count; k++) {
         const producer_entry *e = &t->draft->producers[k];
         const producer_entry *moved = page_producer(p, e->id);
         /* An older entry of an id that was opened again may lie there, too: it is looked up last.
          */
-        if (moved != NULL && same_entry(moved, e) && !departed(e))
+        if (moved == NULL || !same_entry(moved, e))
+            continue;
+        /* On the page it must say that all is swept, too: orphans are judged by it. */
+        if (!departed(e) || !departed(moved))
             return false;
+        moves++;
     }
-    return true;
+    return moves >= t->aid->genesis->page_min || MUTANT(page_min_ignored);
 }
 
 static uint32_t move_to_page(const intent *i, producer_entry *entries, uint32_t count)
@@ -87,6 +93,8 @@ static bool advance(const intent *i, const intent_try *t)
         if (s->seq < e->swept_seq || s->seq > e->seq || s->offset < e->swept_offset ||
             s->offset > e->offset)
             return false;
+        if (MUTANT(swept_entries_forgotten))
+            continue;
         e->swept_seq = s->seq;
         e->swept_offset = s->offset;
     }
@@ -100,7 +108,7 @@ intent_verdict intent_swept_apply(const intent *i, const intent_try *t)
     t->result->swept = base->swept;
     if (base->swept >= i->swept.step)
         return INTENT_ALREADY;
-    if (base->swept != i->swept.from)
+    if (base->swept != i->swept.from && !MUTANT(swept_from_anywhere))
         return intent_refuse(t, BW_FENCED, "another sweep went on to step %llu",
                              (unsigned long long)base->swept);
     if (i->swept.step > base->trim || i->swept.bytes > base->committed_bytes - base->swept_bytes)
@@ -114,7 +122,8 @@ intent_verdict intent_swept_apply(const intent *i, const intent_try *t)
     if (!advance(i, t))
         return intent_refuse(t, BW_BUG, "a sweep of batches that no producer published");
     draft->swept = i->swept.step;
-    draft->swept_bytes += i->swept.bytes;
+    if (!MUTANT(swept_bytes_forgotten))
+        draft->swept_bytes += i->swept.bytes;
     if (page_fits(i, t)) {
         draft->producer_count = move_to_page(i, draft->producers, draft->producer_count);
         draft->has_page = true;

@@ -349,6 +349,12 @@ void actor_begin_seal(actor *a, bool force)
     commit_start(a->commit, &a->intent, view_text(""), a->world->now_ns, deadline(a->world));
 }
 
+void actor_begin_intent(actor *a, const intent *i)
+{
+    a->intent = *i;
+    commit_start(a->commit, &a->intent, view_text(a->id), a->world->now_ns, deadline(a->world));
+}
+
 bool actor_drive(actor *a)
 {
     return world_run(a->world, &commit_machine, a->commit);
@@ -400,6 +406,12 @@ void actor_open(actor *a)
 void actor_publish(actor *a, uint32_t count)
 {
     actor_begin_publish(a, count, false);
+    complete(a);
+}
+
+void actor_commit(actor *a, const intent *i)
+{
+    actor_begin_intent(a, i);
     complete(a);
 }
 

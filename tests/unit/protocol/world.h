@@ -121,6 +121,8 @@ void actor_stop(actor *a);
 void actor_begin_open(actor *a, bool reopen);
 void actor_begin_publish(actor *a, uint32_t count, bool finish);
 void actor_begin_seal(actor *a, bool force);
+/** Any other intent; what it points to must outlive the drive. */
+void actor_begin_intent(actor *a, const intent *i);
 /** False: held. */
 bool actor_drive(actor *a);
 bool actor_release(actor *a, bool apply, store_outcome say);
@@ -130,6 +132,7 @@ void actor_settle(actor *a);
 /** The whole thing, which must succeed. */
 void actor_open(actor *a);
 void actor_publish(actor *a, uint32_t count);
+void actor_commit(actor *a, const intent *i);
 /** A batch of the actor with this seq. */
 void actor_batch(const actor *a, uint64_t seq, uint64_t start, descriptor *d);
 
