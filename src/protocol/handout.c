@@ -72,15 +72,16 @@ void handout_free(handout *h)
     mem_free(h);
 }
 
-/* `reads` is the step that would be read next: a skip may lead out of what is trimmed. */
-static bw_status check_step(const manifest *m, uint64_t step, uint64_t reads, uint32_t item,
-                            bw_error *error)
+/* `reads` is the step that would be read next: a skip may lead out of what is trimmed. `from` is
+ * where the skip before it began: it may lead beyond what is published yet. */
+static bw_status check_step(const manifest *m, uint64_t from, uint64_t step, uint64_t reads,
+                            uint32_t item, bw_error *error)
 {
     bw_status status = BW_OK;
     if (reads < m->trim)
         status = error_set(error, BW_TRIMMED, "step %llu is below the trim step %llu",
                            (unsigned long long)reads, (unsigned long long)m->trim);
-    else if (step > m->next || (step == m->next && item > 0))
+    else if (from > m->next || (step >= m->next && item > 0))
         status = error_set(error, BW_BEYOND_END, "step %llu lies beyond the end, %llu",
                            (unsigned long long)step, (unsigned long long)m->next);
     if (status != BW_OK)
@@ -95,7 +96,7 @@ bw_status handout_start(handout *h, const manifest *m, start_kind kind, uint64_t
         step = m->trim;
     else if (kind == START_LATEST)
         step = m->next;
-    BW_TRY(check_step(m, step, step, 0, error));
+    BW_TRY(check_step(m, step, step, step, 0, error));
     h->step = step;
     h->item = 0;
     h->has_nonce = false;
@@ -117,13 +118,19 @@ uint64_t handout_unskipped(const handout *h, uint64_t step)
     return unskipped(h->skips, h->skip_count, step);
 }
 
-/* The step handed out before `step`, jumping back over skips; false when there is none. */
+/* Where the skip began that ends at the cursor; the cursor's step when none does. */
+static uint64_t skipped_from(const cursor *c)
+{
+    for (uint32_t i = 0; i < c->skip_count; i++)
+        if (c->step == c->skips[i].end)
+            return c->skips[i].first;
+    return c->step;
+}
+
+/* The step handed out before the cursor's, jumping back over skips; false when there is none. */
 static bool step_before(const cursor *c, uint64_t *step)
 {
-    uint64_t before = c->step;
-    for (uint32_t i = c->skip_count; i > 0; i--)
-        if (before == c->skips[i - 1].end)
-            before = c->skips[i - 1].first;
+    const uint64_t before = skipped_from(c);
     if (before == 0)
         return false;
     *step = before - 1;
@@ -138,7 +145,8 @@ bw_status handout_resume(handout *h, const manifest *m, const cursor *c, bw_erro
     if (c->mode != MODE_SAME_BATCH)
         return error_set(error, BW_MESH_MISMATCH, "a scale_batch cursor; legal here: same_batch");
     const uint64_t reads = c->item > 0 ? c->step : unskipped(c->skips, c->skip_count, c->step);
-    BW_TRY(check_step(m, c->step, reads, c->item, error));
+    const uint64_t from = c->item > 0 ? c->step : skipped_from(c);
+    BW_TRY(check_step(m, from, c->step, reads, c->item, error));
 
     skip_range *skips = NULL;
     if (c->skip_count > 0) {
