@@ -87,7 +87,7 @@ static void begin_open(process *p, producer *d)
         d->intent.open.id = view_text(d->name);
         d->intent.open.token = d->token;
         d->intent.open.reopen =
-            s->phase == PHASE_SAFETY && s->plan.expected == 0 && rng_below(&p->random, 2) == 0;
+            s->phase == PHASE_SAFETY && rng_below(&p->random, s->plan.expected > 0 ? 8 : 2) == 0;
         const producer_entry *e = manifest_producer(chain_held(d->chain), view_text(d->name));
         *history_open(s->history) = (open_note){.token = d->token,
                                                 .id = d->id,

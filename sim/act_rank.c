@@ -138,6 +138,20 @@ static void save_cursor(process *p, rank *r)
     cursor_free(&at);
 }
 
+/* The cursor with which a job begins that leaves steps out. */
+static void first_cursor(process *p, const rank *r, buf *json)
+{
+    const sim_plan *plan = &p->sim->plan;
+    skip_range skips[2];
+    for (uint32_t i = 0; i < plan->skip_count; i++)
+        skips[i] = (skip_range){plan->skips[i][0], plan->skips[i][1]};
+    cursor c = {.dp = plan->dp, .skip_count = plan->skip_count, .skips = skips};
+    memcpy(c.uuid, chain_genesis(r->chain)->uuid, UUID_BYTES);
+    if (cursor_encode(&c, json) != BW_OK)
+        sim_defect("a cursor that cannot be");
+    MARK(p->sim, SKIPS);
+}
+
 /* The newest one, or after a loss an older one. */
 static const char *choose_cursor(process *p)
 {
@@ -155,6 +169,11 @@ static const char *choose_cursor(process *p)
     return c->json[(c->next - 1) % CURSORS_KEPT];
 }
 
+static uint64_t first_unskipped(const sim *s, uint64_t step)
+{
+    return step == 0 ? check_next_step(s, UINT64_MAX) : check_next_step(s, step - 1);
+}
+
 static void resume(process *p, rank *r, const char *json)
 {
     cursor c;
@@ -168,7 +187,8 @@ static void resume(process *p, rank *r, const char *json)
     if (status != BW_OK)
         sim_violate(p->sim, "I11", "%s cannot go on from step %" PRIu64 ": %s", p->name, c.step,
                     error.message);
-    else if (handout_step(r->handout) != c.step || handout_item(r->handout) != c.item)
+    else if (handout_step(r->handout) != (c.item > 0 ? c.step : first_unskipped(p->sim, c.step)) ||
+             handout_item(r->handout) != c.item)
         sim_violate(p->sim, "I11", "%s goes on at step %" PRIu64 ", its cursor says %" PRIu64,
                     p->name, handout_step(r->handout), c.step);
     MARK_IF(p->sim, ROLLBACK_MID_STEP, c.item > 0);
@@ -189,10 +209,17 @@ static void start(process *p, rank *r)
     }
     const char *json = choose_cursor(p);
     MARK_IF(s, RANK_LATE, json == NULL && m->next > 50);
+    buf first;
+    buf_init(&first, 1u << 12);
+    if (json == NULL && s->plan.skip_count > 0) {
+        first_cursor(p, r, &first);
+        json = buf_text(&first);
+    }
     if (json != NULL)
         resume(p, r, json);
     else if (handout_start(r->handout, m, START_EARLIEST, 0, &error) != BW_OK)
         sim_violate(s, "I11", "%s cannot start: %s", p->name, error.message);
+    buf_free(&first);
     r->plan_step = handout_step(r->handout);
     r->begins = true;
     r->phase = RANK_STARTS;

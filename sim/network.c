@@ -14,6 +14,8 @@ enum salt { SALT_OUT = 100, SALT_BACK, SALT_SPLIT, SALT_DELAY, SALT_AGAIN, SALT_
 #define SHORT_DELAY_NS (2 * NS_PER_S)
 #define LONG_DELAY_MIN_NS (2 * NS_PER_S)
 #define LONG_DELAY_NS (30 * NS_PER_S)
+#define STORM_DELAY_MIN_NS (300 * NS_PER_MS)
+#define STORM_DELAY_NS (4 * NS_PER_S)
 #define SPELL_NS (400 * NS_PER_MS)
 
 static flight *take(sim *s)
@@ -90,6 +92,9 @@ static int64_t short_delay(const sim *s, const flight *f)
 
 static int64_t long_delay(const sim *s, const flight *f)
 {
+    if (s->plan.storm)
+        return STORM_DELAY_MIN_NS +
+               (int64_t)sim_draw_below(s, SALT_DELAY, f->where, STORM_DELAY_NS);
     return LONG_DELAY_MIN_NS + (int64_t)sim_draw_below(s, SALT_DELAY, f->where, LONG_DELAY_NS);
 }
 
@@ -225,10 +230,10 @@ static void maybe_freeze(process *p, const flight *f)
     fault_class why = FAULT_FREEZE;
     if (commits && fault_fires(s, FAULT_FREEZE_SEND, f->where)) {
         why = FAULT_FREEZE_SEND;
-        for_ns = NS_PER_S + long_delay(s, f) / 3;
+        for_ns = s->plan.storm ? long_delay(s, f) : NS_PER_S + long_delay(s, f) / 3;
     } else if (fault_fires(s, FAULT_FREEZE_LONG, f->where)) {
         why = FAULT_FREEZE_LONG;
-        for_ns = NS_PER_S + long_delay(s, f) / 3;
+        for_ns = s->plan.storm ? long_delay(s, f) : NS_PER_S + long_delay(s, f) / 3;
     } else if (fault_fires(s, FAULT_FREEZE, f->where)) {
         for_ns = short_delay(s, f) / 4 + 1;
     }

@@ -49,8 +49,11 @@ typedef struct sim_plan {
     int64_t latency_ns, patience_ns, gap_ns;
     uint32_t conflict_retries, stage_max, prefetch;
     bool rival_founder, seals_early;
+    bool storm;      /* of ghosts: creates come late and blocks are retired at once */
     bool polls_only; /* ranks never ask for a proved newest */
     uint32_t rank_slices[2];
+    uint32_t skip_count; /* ranges that the job leaves out, from its first cursor on */
+    uint64_t skips[2][2];
     bool feud; /* rivals take over from each other all the time */
 } sim_plan;
 

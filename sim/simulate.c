@@ -177,9 +177,19 @@ static void draw_plan(sim *s, const sim_options *options)
     p->prefetch = pick(s, 1, 4);
     p->rival_founder = pick(s, 0, 1) == 1;
     p->seals_early = pick(s, 0, 15) == 0;
+    p->storm = pick(s, 0, 3) == 0;
+    if (p->storm)
+        p->block_size = 2;
     p->polls_only = pick(s, 0, 1) == 1;
     for (uint32_t i = 0; i < 2; i++)
         p->rank_slices[i] = pick(s, 0, p->dp * p->cp - 1);
+    p->skip_count = pick(s, 0, 3) == 0 ? 2 : 0;
+    uint64_t at = pick(s, 0, 20);
+    for (uint32_t i = 0; i < 2; i++) {
+        p->skips[i][0] = at;
+        p->skips[i][1] = at += pick(s, 1, 12);
+        at += pick(s, 1, 40);
+    }
     p->feud = p->producers > p->ids && pick(s, 0, 3) == 0;
 }
 
