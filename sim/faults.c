@@ -73,8 +73,8 @@ bool fault_fires(sim *s, fault_class class, uint64_t where)
     const uint64_t id = (uint64_t) class << FAULT_BITS | where;
     if (f->kept != NULL && !is_kept(f, id))
         return false;
-    if (f->fired != NULL && f->fired_count < f->fired_max)
-        f->fired[f->fired_count++] = id;
+    if (f->fired != NULL && *f->fired_count < f->fired_max)
+        f->fired[(*f->fired_count)++] = id;
     return true;
 }
 

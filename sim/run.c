@@ -4,7 +4,6 @@
 #include "campaign.h"
 #include "shrink.h"
 
-#include "base/alloc.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +11,7 @@
 
 static const char help[] =
     "usage: sim/run [--from S] [--seeds N] [--jobs J] [--seconds T] [-o json] [--marks]\n"
-    "       sim/run --seed N [--story]\n"
+    "       sim/run --seed N [--story [--seconds T]]\n"
     "       sim/run --file SEEDS        seeds of a file, one a line; # begins a comment\n"
     "       sim/run --trace [--from S] [--seeds N]   one hash of everything that happens\n"
     "\n"
@@ -184,13 +183,14 @@ static int run_file(const char *path)
     return failed > 0;
 }
 
-static int tell(uint64_t seed)
+static int tell(uint64_t seed, double seconds)
 {
     shrunk s;
-    shrink(seed, SHRINK_SECONDS, &s);
+    shrink(seed, seconds > 0 ? seconds : SHRINK_SECONDS, &s);
     shrink_tell(seed, &s);
-    mem_free(s.kept);
-    return s.failed;
+    const bool failed = s.failed;
+    shrunk_free(&s);
+    return failed;
 }
 
 int main(int argc, char **argv)
@@ -203,7 +203,7 @@ int main(int argc, char **argv)
     if (a.file != NULL)
         return run_file(a.file);
     if (a.story && a.one)
-        return tell(a.campaign.from);
+        return tell(a.campaign.from, a.campaign.seconds_max);
     campaign *c = &a.campaign;
     campaign_run(c);
     const bool good = c->violations == 0 && (!a.marks || missing(c) == 0);
