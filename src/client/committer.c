@@ -91,6 +91,7 @@ static void settle_published(bw_producer *p, const commit_report *r, const manif
         const uint64_t step = find_step(p, m, first_seq + i);
         lock_acquire(&p->lock);
         stage_published(p->locked.stage, 1, step, acknowledge, &a);
+        producer_mind_locked(p);
         lock_release(&p->lock);
     }
     lock_acquire(&p->lock);
@@ -105,6 +106,7 @@ static void settle_published(bw_producer *p, const commit_report *r, const manif
     p->locked.finished = p->locked.finished || finished;
     p->locked.commit_blocked = false;
     error_clear(&p->locked.blocked);
+    producer_mind_locked(p);
     lock_release(&p->lock);
 }
 
@@ -264,7 +266,7 @@ static void publish(bw_producer *p, work *w)
     bw_error why = r->error;
     why.code = r->status;
     if (status != BW_OK) {
-        (void)error_set(&why, status, "driving the commit: %s", bw_status_text(status));
+        (void)drive_tell(p->worker.drive, status, &why, "driving the commit");
         commit_failed(p, &why);
     } else {
         attempt_ended(p, r, w->urgent);
@@ -278,8 +280,10 @@ static void publish(bw_producer *p, work *w)
     lock_acquire(&p->lock);
     if (r->end == COMMIT_LOST)
         p->locked.stats.conflicts++;
-    p->locked.attempt_open = r->open_unknown;
-    p->locked.overdue = r->open_unknown;
+    /* A machine that is stopped in the middle leaves its attempt in doubt. */
+    const bool doubt = r->open_unknown || (status == BW_BUG && r->attempts > 0);
+    p->locked.attempt_open = doubt;
+    p->locked.overdue = doubt;
     gate_open(&p->changed);
     lock_release(&p->lock);
 }
@@ -293,6 +297,7 @@ static void *committer_run(void *context)
         int64_t due_ns = TIME_NEVER;
         lock_acquire(&p->lock);
         const bool ready = next_work_locked(p, &w, &due_ns);
+        producer_mind_locked(p);
         lock_release(&p->lock);
         if (ready)
             publish(p, &w);
@@ -390,8 +395,11 @@ bw_status committer_open(bw_producer *p, int64_t deadline_ns, uint64_t *seq, bw_
                              "opening %s: the outcome of version %" PRIu64
                              " is not known; open again",
                              p->id, r->open_version);
-        if (status != BW_OK)
-            return error_set(error, status, "opening %s: %s", p->id, bw_status_text(status));
+        if (status != BW_OK) {
+            (void)drive_tell(w->drive, status, error, "the commit");
+            error_prefix(error, "opening %s", p->id);
+            return status;
+        }
         if (r->end == COMMIT_DONE)
             return take_over(p, seq, error);
         if (r->end != COMMIT_LOST) {

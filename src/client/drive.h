@@ -25,12 +25,17 @@ typedef struct drive_stop {
 bw_status drive_new(store *s, drive **out);
 /** Closes the store; NULL is fine. */
 void drive_free(drive *d);
+/** Says of a run's `status`, or of what an operation of `d` gave, why `what` failed: for BW_BUG
+ * which invariant was broken. Returns `status`. */
+bw_status drive_tell(const drive *d, bw_status status, bw_error *error, const char *what);
 /** For plain operations between runs. */
 store *drive_store(drive *d);
 
 /**
  * Until the machine stops running: BW_OK. BW_TIMEOUT at `deadline_ns`, BW_INTERRUPTED when `stop`
- * (NULL: never) says so: the machine still runs and may be driven on. BW_NOMEM.
+ * (NULL: never) says so: the machine still runs and may be driven on. BW_NOMEM. BW_BUG when an
+ * invariant was broken, in this run or by who started the machine: nothing runs on this drive any
+ * more, and no result of the machine may be believed.
  */
 bw_status drive_run(drive *d, machine m, int64_t deadline_ns, const drive_stop *stop);
 

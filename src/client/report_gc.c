@@ -38,7 +38,7 @@ static bw_status run_sweep(report *r, reader *from, sweep *s, bw_error *error)
         now = progress(sweep_reported(s));
     }
     if (status != BW_OK)
-        return error_set(error, status, "gc: %s", bw_status_text(status));
+        return drive_tell(from->drive, status, error, "gc");
     const sweep_report *done = sweep_reported(s);
     if (done->status != BW_OK) {
         error_copy(error, &done->error);

@@ -23,7 +23,7 @@ static bw_status run_seal(bw_space *space, reader *r, commit *c, bool force, int
                          "seal: the outcome of version %" PRIu64 " is not known; seal again",
                          report->open_version);
     if (status != BW_OK)
-        return error_set(error, status, "seal: %s", bw_status_text(status));
+        return drive_tell(r->drive, status, error, "seal");
     if (report->end == COMMIT_DONE)
         return BW_OK;
     /* A lost race is no error of the machine's, but this one had no time left for another. */
