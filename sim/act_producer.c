@@ -188,6 +188,11 @@ static void state_read(process *p, machine_reply *reply)
     if (reply->outcome == STORE_NOT_FOUND)
         sim_violate(p->sim, "G3", "%s: the resume state is missing", p->name);
     if (!good) {
+        object_key key;
+        key_state(&key, view_text(d->name), d->state_ref.epoch, d->state_ref.seq,
+                  d->state_ref.nonce);
+        if (reply->outcome == STORE_OK && act_damaged(p, key.text) == 0)
+            sim_violate(p->sim, "I21", "%s: %s is damaged", p->name, key.text);
         process_end(p, false); /* damaged or denied: opened again later */
         return;
     }

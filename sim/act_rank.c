@@ -54,7 +54,6 @@ typedef struct rank {
     bool open, walking, reads_segment, begins, thinks;
     segment_ref wanted;  /* scratch of a lookup */
     segment_ref reading; /* the segment that is being read */
-    uint32_t segment_misses;
     int64_t poll_ns, think_ns;
 } rank;
 
@@ -321,7 +320,8 @@ static void slice_answered(process *p, rank *r, slot *at, machine_reply *reply)
         at->bytes = reply->bytes;
         reply->bytes = NULL;
     } else {
-        if (reply->outcome == STORE_OK && ++at->misses > p->damaged)
+        at->misses += reply->outcome == STORE_OK;
+        if (reply->outcome == STORE_OK && act_damaged(p, at->key.text) == 0)
             sim_violate(p->sim, "I21", "%s: %s is damaged", p->name, at->key.text);
         at->state = SLOT_AGAIN;
         act_rest(p, AGAIN_NS);
@@ -332,6 +332,7 @@ static void slice_answered(process *p, rank *r, slot *at, machine_reply *reply)
 static void segment_answered(process *p, rank *r, machine_reply *reply)
 {
     bw_error error;
+    object_key key;
     r->reads_segment = false;
     if (reply->outcome == STORE_NOT_FOUND) {
         sim_violate(p->sim, "G7", "%s: a segment is missing", p->name);
@@ -345,7 +346,8 @@ static void segment_answered(process *p, rank *r, machine_reply *reply)
                               genesis_slices(&p->sim->genesis), bytes, reply->size, &error);
         if (status == BW_OK)
             return;
-        if (++r->segment_misses > p->damaged)
+        segment_ref_key(&r->reading, &key);
+        if (act_damaged(p, key.text) == 0)
             sim_violate(p->sim, "I21", "%s: a segment is damaged: %s", p->name, error.message);
     }
     act_rest(p, AGAIN_NS);

@@ -452,14 +452,15 @@ static void copy_read(sim *s, flight *f, machine_reply *reply)
         reply->outcome = STORE_FATAL;
         reply->code = BW_TOO_LARGE;
         fault_hit(s, FAULT_READ_TOO_LARGE);
-        p->damaged++;
+        process_note_read(p, f->object, true);
         return;
     }
     const uint64_t drawn = sim_draw(s, SALT_DAMAGE, f->where);
+    bool spoilt = false;
     if (f->damage == DAMAGE_CUT && size > 0) {
         size = drawn % size;
         fault_hit(s, FAULT_READ_SHORT);
-        p->damaged++;
+        spoilt = true;
     }
     reply->bytes = mem_alloc(size + 1);
     if (reply->bytes == NULL)
@@ -469,8 +470,9 @@ static void copy_read(sim *s, flight *f, machine_reply *reply)
     if (f->damage == DAMAGE_FLIP && size > 0) {
         reply->bytes[drawn / 8 % size] ^= (uint8_t)(1u << drawn % 8);
         fault_hit(s, FAULT_READ_CORRUPT);
-        p->damaged++;
+        spoilt = true;
     }
+    process_note_read(p, f->object, spoilt);
 }
 
 static void make_list(const flight *f, store_list *list)

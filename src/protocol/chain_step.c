@@ -81,7 +81,7 @@ bw_status chain_decode(chain *c, uint64_t version, machine_reply *reply, manifes
 bool chain_is_odd(chain *c, uint64_t version)
 {
     MUST(c->odd_status != BW_OK);
-    if (!c->refetched) {
+    if (!c->refetched && !MUTANT(odd_not_reread)) {
         c->refetched = true;
         (void)ask_add(&c->asks, ROLE_MANIFEST, STORE_GET, version);
         return false;
