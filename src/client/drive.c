@@ -11,6 +11,8 @@
 /* A poll of a store with requests in flight looks at its stop this often: the store's own wake is
  * no signal-safe call. */
 #define DRIVE_POLL_NS (50 * NS_PER_MS)
+/* How often a commit is looked at for being in doubt on a store that is lost. */
+#define DRIVE_LOOK_NS (50 * NS_PER_MS)
 
 typedef struct slot {
     store_op op;
@@ -27,6 +29,7 @@ struct drive {
     uint32_t inflight;
     slot *free;
     const void *owner; /* machine with operations in flight */
+    bw_error lost;     /* what a store said that takes no write any more */
     bool created;      /* a manifest's create was answered CREATED, its marker not yet read */
     bw_error broken;   /* BW_BUG for good once an invariant was broken */
 };
@@ -83,6 +86,14 @@ bw_status drive_tell(const drive *d, bw_status status, bw_error *error, const ch
 {
     return error_set(error, status, "%s: %s", what,
                      status == BW_BUG ? d->broken.message : bw_status_text(status));
+}
+
+bool drive_lost(const drive *d, bw_error *why)
+{
+    if (d->lost.code == BW_OK)
+        return false;
+    error_copy(why, &d->lost);
+    return true;
 }
 
 store *drive_store(drive *d)
@@ -155,6 +166,8 @@ static void deliver(drive *d, machine m, slot *s)
         reply.code = store_op_status(op);
         reply.message = op->error.message;
     }
+    if (op->lost && d->lost.code == BW_OK)
+        error_copy(&d->lost, &op->error);
     if (!is_broken(d))
         m.type->reply(m.self, clock_now(clock_system()), &reply);
     mem_free(reply.bytes);
@@ -291,4 +304,20 @@ bw_status drive_run(drive *d, machine m, int64_t deadline_ns, const drive_stop *
             return BW_TIMEOUT;
     }
     return BW_OK;
+}
+
+bw_status drive_commit(drive *d, commit *c, int64_t deadline_ns, const drive_stop *stop)
+{
+    const machine m = {&commit_machine, c};
+    const commit_report *r = commit_reported(c);
+    for (;;) {
+        const int64_t look_ns = clock_now(clock_system()) + DRIVE_LOOK_NS;
+        const bw_status status = drive_run(d, m, earlier(look_ns, deadline_ns), stop);
+        if (status != BW_TIMEOUT)
+            return status;
+        if (r->end == COMMIT_RUNNING && r->overdue && drive_lost(d, NULL))
+            return BW_IO;
+        if (deadline_ns != TIME_NEVER && clock_now(clock_system()) >= deadline_ns)
+            return BW_TIMEOUT;
+    }
 }

@@ -13,12 +13,11 @@ static bw_status run_seal(bw_space *space, reader *r, commit *c, bool force, int
     intent i = {.kind = INTENT_SEAL};
     i.seal.force = force;
     commit_start(c, &i, view_text(""), clock_now(clock_system()), deadline_ns);
-    const machine m = {&commit_machine, c};
-    const bw_status status = drive_run(r->drive, m, deadline_ns, NULL);
+    const bw_status status = drive_commit(r->drive, c, deadline_ns, NULL);
     const commit_report *report = commit_reported(c);
     (void)space;
     /* The create may be on its way although nothing was heard of it. */
-    if (status == BW_TIMEOUT && report->attempts > 0)
+    if ((status == BW_TIMEOUT || status == BW_IO) && report->attempts > 0)
         return error_set(error, BW_UNKNOWN,
                          "seal: the outcome of version %" PRIu64 " is not known; seal again",
                          report->open_version);
