@@ -85,6 +85,7 @@
     X(DUPLICATE_FIRST, "version 1 landed twice")                                                   \
     X(KILLED_BEFORE_ACK, "a producer died with its commit made and not acknowledged")              \
     X(FROZEN_ACROSS_RETIREMENT, "a create waited in a frozen process until its name was retired")  \
+    X(CREATED_FROZEN_RETIRED, "CREATED waited at a frozen process until the name was retired")     \
     X(CHAIN_BLOCKED, "a damaged manifest was taken for a blocked chain")
 
 #define MARK_ENUM(name, text) MARK_##name,
