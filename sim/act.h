@@ -21,9 +21,11 @@ bool act_settled(const sim *s);
 /** Says who has not settled. */
 void act_complain(sim *s);
 
-/** The status is a failure of the store that may pass, or explained by damage that we did. Anything
- * else is a violation. */
+/** The status is a failure of the store that may pass, or explained by damage that we did: the
+ * object that the error names was damaged in its last two reads. Anything else is a violation. */
 bool act_may_pass(process *p, bw_status status, const bw_error *error);
+/** How many reads of `key` in a row have reached this life damaged, up to the last. */
+uint32_t act_damaged(const process *p, const char *key);
 /** Looks again in a while. */
 void act_rest(process *p, int64_t for_ns);
 

@@ -62,6 +62,9 @@ static void looked(process *p, looker *l)
     const bw_status status = chain_result(l->chain, &error);
     const chain_counts *c = chain_counted(l->chain);
     const bool cold = l->goal == CHAIN_OPEN && p->searched > 60;
+    MARK_IF(s, FOLLOWED_FAR,
+            l->last > 0 && chain_held(l->chain) != NULL &&
+                chain_held(l->chain)->version > l->last + 60);
     MARK_IF(s, COLD_OPEN, cold && status == BW_OK);
     MARK_IF(s, COLD_OPEN_DELETING,
             cold && status == BW_OK && vstore_retired(s->store) > l->retired);

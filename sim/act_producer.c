@@ -87,7 +87,7 @@ static void begin_open(process *p, producer *d)
         d->intent.open.id = view_text(d->name);
         d->intent.open.token = d->token;
         d->intent.open.reopen =
-            s->phase == PHASE_SAFETY && s->plan.expected == 0 && rng_below(&p->random, 2) == 0;
+            s->phase == PHASE_SAFETY && rng_below(&p->random, s->plan.expected > 0 ? 8 : 2) == 0;
         const producer_entry *e = manifest_producer(chain_held(d->chain), view_text(d->name));
         *history_open(s->history) = (open_note){.token = d->token,
                                                 .id = d->id,
@@ -188,6 +188,11 @@ static void state_read(process *p, machine_reply *reply)
     if (reply->outcome == STORE_NOT_FOUND)
         sim_violate(p->sim, "G3", "%s: the resume state is missing", p->name);
     if (!good) {
+        object_key key;
+        key_state(&key, view_text(d->name), d->state_ref.epoch, d->state_ref.seq,
+                  d->state_ref.nonce);
+        if (reply->outcome == STORE_OK && act_damaged(p, key.text) == 0)
+            sim_violate(p->sim, "I21", "%s: %s is damaged", p->name, key.text);
         process_end(p, false); /* damaged or denied: opened again later */
         return;
     }

@@ -54,7 +54,6 @@ typedef struct rank {
     bool open, walking, reads_segment, begins, thinks;
     segment_ref wanted;  /* scratch of a lookup */
     segment_ref reading; /* the segment that is being read */
-    uint32_t segment_misses;
     int64_t poll_ns, think_ns;
 } rank;
 
@@ -138,6 +137,20 @@ static void save_cursor(process *p, rank *r)
     cursor_free(&at);
 }
 
+/* The cursor with which a job begins that leaves steps out. */
+static void first_cursor(process *p, const rank *r, buf *json)
+{
+    const sim_plan *plan = &p->sim->plan;
+    skip_range skips[2];
+    for (uint32_t i = 0; i < plan->skip_count; i++)
+        skips[i] = (skip_range){plan->skips[i][0], plan->skips[i][1]};
+    cursor c = {.dp = plan->dp, .skip_count = plan->skip_count, .skips = skips};
+    memcpy(c.uuid, chain_genesis(r->chain)->uuid, UUID_BYTES);
+    if (cursor_encode(&c, json) != BW_OK)
+        sim_defect("a cursor that cannot be");
+    MARK(p->sim, SKIPS);
+}
+
 /* The newest one, or after a loss an older one. */
 static const char *choose_cursor(process *p)
 {
@@ -155,6 +168,11 @@ static const char *choose_cursor(process *p)
     return c->json[(c->next - 1) % CURSORS_KEPT];
 }
 
+static uint64_t first_unskipped(const sim *s, uint64_t step)
+{
+    return step == 0 ? check_next_step(s, UINT64_MAX) : check_next_step(s, step - 1);
+}
+
 static void resume(process *p, rank *r, const char *json)
 {
     cursor c;
@@ -168,7 +186,8 @@ static void resume(process *p, rank *r, const char *json)
     if (status != BW_OK)
         sim_violate(p->sim, "I11", "%s cannot go on from step %" PRIu64 ": %s", p->name, c.step,
                     error.message);
-    else if (handout_step(r->handout) != c.step || handout_item(r->handout) != c.item)
+    else if (handout_step(r->handout) != (c.item > 0 ? c.step : first_unskipped(p->sim, c.step)) ||
+             handout_item(r->handout) != c.item)
         sim_violate(p->sim, "I11", "%s goes on at step %" PRIu64 ", its cursor says %" PRIu64,
                     p->name, handout_step(r->handout), c.step);
     MARK_IF(p->sim, ROLLBACK_MID_STEP, c.item > 0);
@@ -189,10 +208,17 @@ static void start(process *p, rank *r)
     }
     const char *json = choose_cursor(p);
     MARK_IF(s, RANK_LATE, json == NULL && m->next > 50);
+    buf first;
+    buf_init(&first, 1u << 12);
+    if (json == NULL && s->plan.skip_count > 0) {
+        first_cursor(p, r, &first);
+        json = buf_text(&first);
+    }
     if (json != NULL)
         resume(p, r, json);
     else if (handout_start(r->handout, m, START_EARLIEST, 0, &error) != BW_OK)
         sim_violate(s, "I11", "%s cannot start: %s", p->name, error.message);
+    buf_free(&first);
     r->plan_step = handout_step(r->handout);
     r->begins = true;
     r->phase = RANK_STARTS;
@@ -294,7 +320,8 @@ static void slice_answered(process *p, rank *r, slot *at, machine_reply *reply)
         at->bytes = reply->bytes;
         reply->bytes = NULL;
     } else {
-        if (reply->outcome == STORE_OK && ++at->misses > p->damaged)
+        at->misses += reply->outcome == STORE_OK;
+        if (reply->outcome == STORE_OK && act_damaged(p, at->key.text) == 0)
             sim_violate(p->sim, "I21", "%s: %s is damaged", p->name, at->key.text);
         at->state = SLOT_AGAIN;
         act_rest(p, AGAIN_NS);
@@ -305,6 +332,7 @@ static void slice_answered(process *p, rank *r, slot *at, machine_reply *reply)
 static void segment_answered(process *p, rank *r, machine_reply *reply)
 {
     bw_error error;
+    object_key key;
     r->reads_segment = false;
     if (reply->outcome == STORE_NOT_FOUND) {
         sim_violate(p->sim, "G7", "%s: a segment is missing", p->name);
@@ -318,7 +346,8 @@ static void segment_answered(process *p, rank *r, machine_reply *reply)
                               genesis_slices(&p->sim->genesis), bytes, reply->size, &error);
         if (status == BW_OK)
             return;
-        if (++r->segment_misses > p->damaged)
+        segment_ref_key(&r->reading, &key);
+        if (act_damaged(p, key.text) == 0)
             sim_violate(p->sim, "I21", "%s: a segment is damaged: %s", p->name, error.message);
     }
     act_rest(p, AGAIN_NS);

@@ -10,18 +10,20 @@
 
 #define PATIENCE_NS (4 * NS_PER_S)
 #define PAUSE_MAX_NS (1200 * NS_PER_MS)
+#define PAUSE_STORM_NS (200 * NS_PER_MS)
 
 typedef struct sweeper {
     chain *chain;
     sweep *sweep;
-    bool at_work;
+    bool at_work, dry;
 } sweeper;
 
 static void born(process *p)
 {
     sweeper *w = sim_alloc(sizeof *w);
     p->state = w;
-    const sweep_options options = {.apply = true,
+    w->dry = p->sim->phase == PHASE_SAFETY && rng_below(&p->random, 8) == 0;
+    const sweep_options options = {.apply = !w->dry,
                                    .blocks_max = (uint32_t)rng_below(&p->random, 4),
                                    .backoff_min_ns = NS_PER_MS,
                                    .backoff_max_ns = 100 * NS_PER_MS,
@@ -64,6 +66,7 @@ static void advance(process *p)
     }
     const sweep_report *r = sweep_reported(w->sweep);
     w->at_work = false;
+    MARK_IF(s, DRY_SWEEP, w->dry && r->status == BW_OK);
     process_count_chain(p);
     if (chain_held(w->chain) != NULL)
         check_proved(p, chain_held(w->chain), r->status == BW_OK);
@@ -71,8 +74,11 @@ static void advance(process *p)
     const bool early = r->status == BW_NO_NAMESPACE || r->status == BW_NOT_READY;
     if (early && p->newest_at_start > 0)
         sim_violate(s, "I3", "%s finds no namespace", p->name);
-    if (early || act_may_pass(p, r->status, &r->error))
-        act_rest(p, 1 + (int64_t)rng_below(&p->random, PAUSE_MAX_NS));
+    if (w->dry && s->phase == PHASE_LIVENESS)
+        process_end(p, false);
+    else if (early || act_may_pass(p, r->status, &r->error))
+        act_rest(p,
+                 1 + (int64_t)rng_below(&p->random, s->plan.storm ? PAUSE_STORM_NS : PAUSE_MAX_NS));
 }
 
 const role role_sweeper = {.name = "sweeper",

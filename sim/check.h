@@ -94,6 +94,8 @@ void check_sealed(process *p);
 void check_finished(process *p, uint32_t id, uint64_t offset);
 void check_delivered(process *p, const delivery *d);
 void check_stream_end(process *p, uint64_t step);
+/** The step that follows `step`, beyond what the job leaves out. */
+uint64_t check_next_step(const sim *s, uint64_t step);
 /** A cursor is saved: it must name what comes after the last item handed out. */
 void check_cursor(process *p, uint64_t step, uint32_t item);
 /** When all is over: everything that only the end can tell. */

@@ -137,5 +137,8 @@ void check_answered(sim *s, const flight *f, store_outcome outcome)
     const object *o = f->object;
     MARK_IF(s, GHOST_CREATED_ANSWERED,
             outcome == STORE_CREATED && o->kind == KEY_MANIFEST && check_is_ghost(s, o));
+    MARK_IF(s, CREATED_FROZEN_RETIRED,
+            f->waited && outcome == STORE_CREATED && o->kind == KEY_MANIFEST &&
+                vstore_is_retired(s, o->number));
     MARK_IF(s, MARKER_DOUBTFUL, outcome == STORE_UNKNOWN && o->kind == KEY_MARKER);
 }

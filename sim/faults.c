@@ -36,11 +36,17 @@ void faults_open(sim *s)
 {
     /* Half of the classes are left out; the others are rare, middling or frequent. */
     static const uint32_t factors[] = {1, 2, 2, 5};
+    static const bool stormy[FAULT_CLASSES] = {
+        [FAULT_CREATE_VERY_LATE] = true, [FAULT_CREATE_LATE] = true,
+        [FAULT_WRITE_TWICE_LATE] = true, [FAULT_FREEZE_SEND] = true,
+        [FAULT_FREEZE_LONG] = true,      [FAULT_CREATE_DROPPED] = true,
+    };
     s->faults.on = true;
     for (uint32_t i = 0; i < FAULT_CLASSES; i++) {
         const bool out = rng_below(&s->random, 2) == 0;
         const uint32_t factor = factors[rng_below(&s->random, 4)];
-        s->faults.rates[i] = out ? 0 : rates[i] * factor / 2;
+        const bool storms = s->plan.storm && stormy[i];
+        s->faults.rates[i] = storms ? rates[i] * 4 : out ? 0 : rates[i] * factor / 2;
     }
 }
 
@@ -67,8 +73,8 @@ bool fault_fires(sim *s, fault_class class, uint64_t where)
     const uint64_t id = (uint64_t) class << FAULT_BITS | where;
     if (f->kept != NULL && !is_kept(f, id))
         return false;
-    if (f->fired != NULL && f->fired_count < f->fired_max)
-        f->fired[f->fired_count++] = id;
+    if (f->fired != NULL && *f->fired_count < f->fired_max)
+        f->fired[(*f->fired_count)++] = id;
     return true;
 }
 

@@ -59,8 +59,8 @@ typedef struct faults {
     uint64_t left_out; /* a bit for each class */
     const uint64_t *kept;
     size_t kept_count;
-    uint64_t *fired;
-    size_t fired_max, fired_count;
+    uint64_t *fired; /* in the order of time */
+    size_t fired_max, *fired_count;
 } faults;
 
 struct sim;

@@ -69,6 +69,9 @@
     X(DELETE_LATE, "a delete landed late")                                                         \
     X(ROLLBACK, "a rank went back to an older cursor")                                             \
     X(ROLLBACK_MID_STEP, "a rank went on in the middle of a step")                                 \
+    X(SKIPS, "a job began that leaves steps out")                                                  \
+    X(DRY_SWEEP, "a sweep that only looks")                                                        \
+    X(FOLLOWED_FAR, "one walk went over more than sixty versions")                                 \
     X(RANK_SEGMENT, "a rank found a step through a segment")                                       \
     X(RANK_INDEX, "a rank found a step through an index")                                          \
     X(RANK_LATE, "a rank started long after the beginning")                                        \
@@ -82,6 +85,7 @@
     X(DUPLICATE_FIRST, "version 1 landed twice")                                                   \
     X(KILLED_BEFORE_ACK, "a producer died with its commit made and not acknowledged")              \
     X(FROZEN_ACROSS_RETIREMENT, "a create waited in a frozen process until its name was retired")  \
+    X(CREATED_FROZEN_RETIRED, "CREATED waited at a frozen process until the name was retired")     \
     X(CHAIN_BLOCKED, "a damaged manifest was taken for a blocked chain")
 
 #define MARK_ENUM(name, text) MARK_##name,

@@ -14,7 +14,11 @@ enum salt { SALT_OUT = 100, SALT_BACK, SALT_SPLIT, SALT_DELAY, SALT_AGAIN, SALT_
 #define SHORT_DELAY_NS (2 * NS_PER_S)
 #define LONG_DELAY_MIN_NS (2 * NS_PER_S)
 #define LONG_DELAY_NS (30 * NS_PER_S)
+#define STORM_DELAY_MIN_NS (300 * NS_PER_MS)
+#define STORM_DELAY_NS (4 * NS_PER_S)
 #define SPELL_NS (400 * NS_PER_MS)
+/* Of a request's place in the seed, when its answer is meant: no life has so many requests. */
+#define ANSWER_BIT ((uint64_t)1 << 31)
 
 static flight *take(sim *s)
 {
@@ -90,6 +94,9 @@ static int64_t short_delay(const sim *s, const flight *f)
 
 static int64_t long_delay(const sim *s, const flight *f)
 {
+    if (s->plan.storm)
+        return STORM_DELAY_MIN_NS +
+               (int64_t)sim_draw_below(s, SALT_DELAY, f->where, STORM_DELAY_NS);
     return LONG_DELAY_MIN_NS + (int64_t)sim_draw_below(s, SALT_DELAY, f->where, LONG_DELAY_NS);
 }
 
@@ -216,28 +223,30 @@ static bool refused(sim *s, flight *f)
     return f->say != STORE_PENDING;
 }
 
-/* A frozen process sends when it thaws. */
-static void maybe_freeze(process *p, const flight *f)
+/* A frozen process sends when it thaws, and reads an answer then. */
+static void maybe_freeze(process *p, const flight *f, bool answer)
 {
     sim *s = p->sim;
-    const bool commits = f->kind == STORE_CREATE && f->object->kind == KEY_MANIFEST;
+    const bool commits = !answer && f->kind == STORE_CREATE && f->object->kind == KEY_MANIFEST;
+    const uint64_t where = answer ? f->where | ANSWER_BIT : f->where;
     int64_t for_ns = 0;
     fault_class why = FAULT_FREEZE;
     if (commits && fault_fires(s, FAULT_FREEZE_SEND, f->where)) {
         why = FAULT_FREEZE_SEND;
-        for_ns = NS_PER_S + long_delay(s, f) / 3;
-    } else if (fault_fires(s, FAULT_FREEZE_LONG, f->where)) {
+        for_ns = s->plan.storm ? long_delay(s, f) : NS_PER_S + long_delay(s, f) / 3;
+    } else if (fault_fires(s, FAULT_FREEZE_LONG, where)) {
         why = FAULT_FREEZE_LONG;
-        for_ns = NS_PER_S + long_delay(s, f) / 3;
-    } else if (fault_fires(s, FAULT_FREEZE, f->where)) {
+        for_ns = s->plan.storm ? long_delay(s, f) : NS_PER_S + long_delay(s, f) / 3;
+    } else if (fault_fires(s, FAULT_FREEZE, where)) {
         for_ns = short_delay(s, f) / 4 + 1;
     }
     if (for_ns == 0)
         return;
     fault_hit(s, why);
     process_freeze(p, s->now_ns + for_ns);
-    story(s, p, "frozen for %lld ms before %s %s", (long long)(for_ns / NS_PER_MS),
-          store_op_name(f->kind), f->object != NULL ? f->object->key.text : "…");
+    story(s, p, "frozen for %lld ms before %s%s %s", (long long)(for_ns / NS_PER_MS),
+          answer ? "the answer to " : "", store_op_name(f->kind),
+          f->object != NULL ? f->object->key.text : "…");
 }
 
 static flight *pack(process *p, const machine_request *request, bool own)
@@ -280,15 +289,14 @@ void network_send(process *p, const machine_request *request, bool own, uint64_t
     trace_add(s, p->index << 8 | (uint32_t)f->kind, f->object != NULL ? f->object->hash : f->id);
     if (f->kind == STORE_CREATE && f->object->kind == KEY_MANIFEST)
         check_attempted(p, f);
-    maybe_freeze(p, f);
+    maybe_freeze(p, f, false);
     f->held = process_is_frozen(p);
     const int64_t depart_ns = f->held ? p->frozen_until_ns : s->now_ns;
     const uint64_t latency = (uint64_t)s->plan.latency_ns;
     int64_t apply_ns = depart_ns + 1 + (int64_t)sim_draw_below(s, SALT_OUT, f->where, latency);
-    if (fault_fires(s, FAULT_SLOW, f->where)) {
-        fault_hit(s, FAULT_SLOW);
+    f->slow = fault_fires(s, FAULT_SLOW, f->where);
+    if (f->slow)
         apply_ns += short_delay(s, f);
-    }
     int64_t reply_ns = apply_ns + 1 + (int64_t)sim_draw_below(s, SALT_BACK, f->where, latency);
     f->applies = true;
     if (!refused(s, f)) {
@@ -302,13 +310,11 @@ void network_send(process *p, const machine_request *request, bool own, uint64_t
             plan_again(s, f, apply_ns);
     }
     const bool writes = f->kind == STORE_CREATE || f->kind == STORE_PUT || f->kind == STORE_DELETE;
-    const bool slow = fault_fires(s, FAULT_SLOW_REPLY, f->where);
-    if (slow) {
-        fault_hit(s, FAULT_SLOW_REPLY);
+    f->slow_reply = fault_fires(s, FAULT_SLOW_REPLY, f->where);
+    if (f->slow_reply)
         reply_ns += short_delay(s, f);
-    }
     /* Most reads are seen as they arrive: one event instead of two. */
-    const bool split = writes || slow || sim_draw_below(s, SALT_SPLIT, f->where, 4) == 0;
+    const bool split = writes || f->slow_reply || sim_draw_below(s, SALT_SPLIT, f->where, 4) == 0;
     if (f->applies && split)
         sim_schedule(s, apply_ns, EVENT_APPLY, f, NULL);
     else
@@ -390,6 +396,8 @@ static void apply_delete(sim *s, flight *f)
 static void apply(sim *s, flight *f)
 {
     f->applied = true;
+    if (f->slow)
+        fault_hit(s, FAULT_SLOW);
     switch (f->kind) {
     case STORE_CREATE:
         f->outcome = vstore_create(s, f->object, f->body, f) ? STORE_CREATED : STORE_EXISTS;
@@ -447,14 +455,15 @@ static void copy_read(sim *s, flight *f, machine_reply *reply)
         reply->outcome = STORE_FATAL;
         reply->code = BW_TOO_LARGE;
         fault_hit(s, FAULT_READ_TOO_LARGE);
-        p->damaged++;
+        process_note_read(p, f->object, true);
         return;
     }
     const uint64_t drawn = sim_draw(s, SALT_DAMAGE, f->where);
+    bool spoilt = false;
     if (f->damage == DAMAGE_CUT && size > 0) {
         size = drawn % size;
         fault_hit(s, FAULT_READ_SHORT);
-        p->damaged++;
+        spoilt = true;
     }
     reply->bytes = mem_alloc(size + 1);
     if (reply->bytes == NULL)
@@ -464,8 +473,9 @@ static void copy_read(sim *s, flight *f, machine_reply *reply)
     if (f->damage == DAMAGE_FLIP && size > 0) {
         reply->bytes[drawn / 8 % size] ^= (uint8_t)(1u << drawn % 8);
         fault_hit(s, FAULT_READ_CORRUPT);
-        p->damaged++;
+        spoilt = true;
     }
+    process_note_read(p, f->object, spoilt);
 }
 
 static void make_list(const flight *f, store_list *list)
@@ -495,6 +505,8 @@ static void deliver(sim *s, flight *f)
     }
     if (f->reply_fault != NO_FAULT)
         fault_hit(s, (fault_class)f->reply_fault);
+    if (f->slow_reply)
+        fault_hit(s, FAULT_SLOW_REPLY);
     if (f->kind == STORE_CREATE)
         check_answered(s, f, reply.outcome);
     trace_add(s, (uint64_t)reply.outcome << 32 | reply.size, f->where);
@@ -515,7 +527,10 @@ void network_reply(sim *s, flight *f)
         give(s, f);
         return;
     }
+    if (!process_is_frozen(p) && !f->waited)
+        maybe_freeze(p, f, true);
     if (process_is_frozen(p)) {
+        f->waited = true;
         sim_schedule(s, p->frozen_until_ns, EVENT_REPLY, f, NULL);
         return;
     }

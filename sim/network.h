@@ -31,7 +31,8 @@ struct flight {
     uint64_t offset, length; /* of a read; length 0: the whole */
     uint64_t where;          /* names it in the seed */
     int64_t sent_ns;
-    bool held; /* it waited in a frozen process */
+    bool held;   /* it waited in a frozen process */
+    bool waited; /* its answer did */
 
     /* what will become of it */
     bool applies, late;
@@ -39,7 +40,7 @@ struct flight {
     bw_status code;
     damage damage;
     uint8_t apply_fault, reply_fault;
-    bool lists_stale, lists_unordered;
+    bool lists_stale, lists_unordered, slow, slow_reply;
 
     /* what became of it */
     bool applied;

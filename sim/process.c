@@ -84,7 +84,7 @@ void process_birth(process *p)
     p->chain = NULL;
     p->counted = (chain_counts){0};
     p->denied_until_ns = p->throttled_until_ns = 0;
-    p->damaged = 0;
+    memset(p->damaged, 0, sizeof p->damaged);
     p->bad_object = NULL;
     p->searched = p->opens = 0;
     /* Of this life alone: what others do changes nothing. */
@@ -147,6 +147,7 @@ void process_run(process *p, const machine_type *type, void *self, chain *c)
     p->machine = (machine){type, self};
     p->chain = c;
     p->newest_at_start = vstore_newest(p->sim->store);
+    p->retired_at_start = vstore_retired(p->sim->store);
     p->moved = true;
 }
 
@@ -197,7 +198,31 @@ void process_count_chain(process *p)
     p->counted = *now;
 }
 
-bool process_was_damaged(const process *p)
+static damaged *find_damaged(process *p, const object *o)
 {
-    return p->damaged >= 2;
+    for (uint32_t i = 0; i < DAMAGED_KEPT; i++)
+        if (p->damaged[i].object == o)
+            return &p->damaged[i];
+    return NULL;
+}
+
+void process_note_read(process *p, const object *o, bool spoilt)
+{
+    damaged *d = find_damaged(p, o);
+    if (d == NULL && spoilt) {
+        d = &p->damaged[p->damaged_next++ % DAMAGED_KEPT];
+        *d = (damaged){.object = o};
+    }
+    if (spoilt)
+        d->in_row++;
+    else if (d != NULL)
+        *d = (damaged){0};
+}
+
+uint32_t process_damaged(const process *p, const object *o)
+{
+    for (uint32_t i = 0; i < DAMAGED_KEPT; i++)
+        if (p->damaged[i].object == o)
+            return p->damaged[i].in_row;
+    return 0;
 }

@@ -10,6 +10,7 @@
 #include "protocol/chain.h"
 #include "protocol/machine.h"
 #include "sim.h"
+#include "vstore.h"
 
 typedef enum role_kind { ROLE_OTHER, ROLE_PRODUCER, ROLE_READER, ROLE_SWEEPER } role_kind;
 
@@ -30,6 +31,15 @@ typedef struct role {
     int64_t rest_ns;
 } role;
 
+/** Reads of one object in a row that were damaged on their way to one process. */
+typedef struct damaged {
+    const object *object;
+    uint32_t in_row;
+} damaged;
+
+/* Objects that are damaged and then never read whole: far fewer at a time. */
+#define DAMAGED_KEPT 64u
+
 struct process {
     sim *sim;
     uint32_t index;
@@ -48,9 +58,11 @@ struct process {
     machine machine;
     chain *chain; /* of the machine; for the counters */
     chain_counts counted;
-    uint64_t newest_at_start; /* the true newest when the machine began */
+    uint64_t newest_at_start;  /* the true newest when the machine began */
+    uint64_t retired_at_start; /* blocks with a marker then */
     int64_t denied_until_ns, throttled_until_ns, skew_ms;
-    uint64_t damaged;       /* reads damaged in this life */
+    damaged damaged[DAMAGED_KEPT]; /* objects whose last read was damaged: a ring */
+    uint32_t damaged_next;
     const void *bad_object; /* damaged whenever this process reads it … */
     int64_t bad_until_ns;   /* … until then */
     int64_t rest_ns;        /* how long it stays dead this time; 0: the role's */
@@ -80,8 +92,10 @@ void process_count_chain(process *p);
 /** A place in the seed: this life's next boundary, as 48 bits. */
 uint64_t process_where(const process *p, uint32_t ordinal);
 void process_free(process *p);
-/** True when damage that we did may explain what it reports. */
-bool process_was_damaged(const process *p);
+/** An answer to a read of `o` has been spoilt, or has not. */
+void process_note_read(process *p, const object *o, bool spoilt);
+/** How many reads of `o` in a row have reached this life damaged, up to the last. */
+uint32_t process_damaged(const process *p, const object *o);
 
 /** A line of the story. */
 void story(sim *s, const process *p, const char *format, ...) __attribute__((format(printf, 3, 4)));

@@ -143,7 +143,7 @@ static tgb *new_tgb(process *p, const producer *d, uint64_t end)
     t->seq = stage_last_seq(d->stage) + 1;
     t->start = stage_end_offset(d->stage);
     t->end = end;
-    t->items = p->sim->plan.items;
+    t->items = 1 + (uint32_t)rng_below(&p->random, p->sim->plan.items);
     return t;
 }
 

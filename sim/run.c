@@ -4,7 +4,6 @@
 #include "campaign.h"
 #include "shrink.h"
 
-#include "base/alloc.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,11 +11,12 @@
 
 static const char help[] =
     "usage: sim/run [--from S] [--seeds N] [--jobs J] [--seconds T] [-o json] [--marks]\n"
-    "       sim/run --seed N [--story]\n"
+    "       sim/run --seed N [--story [--seconds T]]\n"
     "       sim/run --file SEEDS        seeds of a file, one a line; # begins a comment\n"
     "       sim/run --trace [--from S] [--seeds N]   one hash of everything that happens\n"
     "\n"
     "  --marks   fail when a coverage mark or a fault class was never met\n"
+    "  --log F   append a line to F: commit (--commit C), from, seeds, failures, virtual hours\n"
     "  --story   shrink a failing seed to its few faults and tell what happened\n"
     "\n"
     "Exit: 0 without violation, 1 with one, 2 on a wrong call.\n";
@@ -26,7 +26,7 @@ static const char help[] =
 typedef struct arguments {
     campaign campaign;
     bool json, marks, story, trace, one;
-    const char *file;
+    const char *file, *log, *commit;
 } arguments;
 
 static bool number(const char *text, uint64_t *value)
@@ -45,8 +45,12 @@ static bool take_value(arguments *a, const char *name, const char *value)
         a->json = strcmp(value, "json") == 0;
         return a->json;
     }
-    if (strcmp(name, "--file") == 0) {
-        a->file = value;
+    const char **text = strcmp(name, "--file") == 0     ? &a->file
+                        : strcmp(name, "--log") == 0    ? &a->log
+                        : strcmp(name, "--commit") == 0 ? &a->commit
+                                                        : NULL;
+    if (text != NULL) {
+        *text = value;
         return true;
     }
     if (!number(value, &n))
@@ -184,18 +188,30 @@ static int run_file(const char *path)
     return failed > 0;
 }
 
-static int tell(uint64_t seed)
+/* One write at the end of the file: several campaigns may log at once. */
+static bool log_run(const campaign *c, const char *path, const char *commit)
+{
+    FILE *file = fopen(path, "a");
+    if (file == NULL)
+        return false;
+    (void)fprintf(file, "%s\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%.1f\n", commit, c->from,
+                  c->done, c->violations, c->virtual_hours);
+    return fclose(file) == 0;
+}
+
+static int tell(uint64_t seed, double seconds)
 {
     shrunk s;
-    shrink(seed, SHRINK_SECONDS, &s);
+    shrink(seed, seconds > 0 ? seconds : SHRINK_SECONDS, &s);
     shrink_tell(seed, &s);
-    mem_free(s.kept);
-    return s.failed;
+    const bool failed = s.failed;
+    shrunk_free(&s);
+    return failed;
 }
 
 int main(int argc, char **argv)
 {
-    arguments a = {.campaign = {.from = 1, .seeds = 100, .jobs = 2}};
+    arguments a = {.campaign = {.from = 1, .seeds = 100, .jobs = 2}, .commit = "?"};
     if (!parse(argc, argv, &a)) {
         (void)fputs(help, stderr);
         return 2;
@@ -203,7 +219,7 @@ int main(int argc, char **argv)
     if (a.file != NULL)
         return run_file(a.file);
     if (a.story && a.one)
-        return tell(a.campaign.from);
+        return tell(a.campaign.from, a.campaign.seconds_max);
     campaign *c = &a.campaign;
     campaign_run(c);
     const bool good = c->violations == 0 && (!a.marks || missing(c) == 0);
@@ -213,6 +229,10 @@ int main(int argc, char **argv)
         print_json(c, good);
     else
         print_text(c, a.marks);
+    if (a.log != NULL && !log_run(c, a.log, a.commit)) {
+        (void)fprintf(stderr, "sim/run: cannot write %s\n", a.log);
+        return 2;
+    }
     if (a.marks && missing(c) > 0 && !a.json)
         printf("%u marks and fault classes were never met\n", missing(c));
     return good ? 0 : 1;

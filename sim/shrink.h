@@ -2,34 +2,32 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * From a failing seed to its few faults. Taking a fault away changes everything that comes after
- * it, so a rare failure does not survive many such cuts. Hence in this order:
+ * it, so a rare failure does not survive many such cuts. Hence the same failure is looked for in
+ * small first, with the plan and the swarm of the seed that showed it and *other dice*:
  *
- *   whole classes of faults are left out while the same invariant still fails;
- *   short runs of other seeds, with the classes that are left, look for the same failure in small;
- *   of the smallest one found, the faults of whole processes and then halves, quarters … are left
- *   out.
+ *   in ever longer runs, from a few versions on, until one fails;
+ *   then with whole classes of faults and whole processes left out;
+ *   then for the run with the fewest faults, and with faults made rarer.
  *
- * Every trial is a process of its own, since it may end in an assertion.
+ * Of the best run the dice are kept and faults are left out from the end of time backwards, halves
+ * first, single ones last: the later a fault, the less hangs on it.
  */
 #ifndef SIM_SHRINK_H
 #define SIM_SHRINK_H
 
-#include "sim.h"
+#include "trial.h"
 
 typedef struct shrunk {
     bool failed; /* the seed fails at all */
     char invariant[16];
-    char violation[VIOLATION_BYTES];
     size_t before; /* faults of the whole seed */
-    uint64_t seed; /* that the rest is about */
-    uint32_t versions;
-    uint64_t left_out;
-    size_t count;   /* faults that are left */
-    uint64_t *kept; /* release with mem_free */
+    double seconds;
     uint32_t trials;
+    trial *best; /* what is left */
 } shrunk;
 
 void shrink(uint64_t seed, double seconds_max, shrunk *out);
+void shrunk_free(shrunk *s);
 /** Tells it on stdout, on a page. */
 void shrink_tell(uint64_t seed, const shrunk *s);
 

@@ -49,8 +49,11 @@ typedef struct sim_plan {
     int64_t latency_ns, patience_ns, gap_ns;
     uint32_t conflict_retries, stage_max, prefetch;
     bool rival_founder, seals_early;
+    bool storm;      /* of ghosts: creates come late and blocks are retired at once */
     bool polls_only; /* ranks never ask for a proved newest */
     uint32_t rank_slices[2];
+    uint32_t skip_count; /* ranges that the job leaves out, from its first cursor on */
+    uint64_t skips[2][2];
     bool feud; /* rivals take over from each other all the time */
 } sim_plan;
 
@@ -58,7 +61,8 @@ typedef enum sim_phase { PHASE_SAFETY, PHASE_LIVENESS, PHASE_OVER } sim_phase;
 
 typedef struct sim {
     uint64_t seed;
-    rng random; /* of the plan and of lives; never of faults */
+    uint64_t dice; /* what every draw but the plan's depends on; the seed unless asked otherwise */
+    rng random;    /* of the plan and of lives; never of faults */
     int64_t now_ns;
     sim_phase phase;
     sim_plan plan;
@@ -80,6 +84,7 @@ typedef struct sim {
     uint64_t requests, handled;
     uint64_t trace; /* hash of everything that happened */
     bool story;     /* tell it on stdout */
+    bool only_faults;
     bool violated;
     char invariant[16];
     char violation[VIOLATION_BYTES];
@@ -89,6 +94,7 @@ typedef struct sim {
 typedef struct sim_result {
     uint64_t seed, trace;
     bool violated;
+    bool calm; /* when the faults were over, or at the end */
     char invariant[16];
     char violation[VIOLATION_BYTES];
     uint64_t versions, steps, commits, faults, requests, slices, blocks_retired, rollbacks, sweeps;
@@ -107,6 +113,10 @@ typedef struct sim_options {
     size_t fired_max, *fired_count;
     uint32_t versions; /* 0: the plan's */
     uint64_t left_out; /* classes of faults, a bit each, that may not happen */
+    uint64_t dice;     /* the same plan with other draws; 0: the seed's own */
+    uint32_t absent;   /* processes, a bit each, that never start */
+    uint32_t thin;     /* faults are 2^thin times rarer */
+    bool only_faults;  /* ends when the faults do: nothing is asked of what follows */
 } sim_options;
 
 void simulate(uint64_t seed, const sim_options *options, sim_result *result);

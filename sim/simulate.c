@@ -56,7 +56,7 @@ static uint64_t mix(uint64_t x)
 
 uint64_t sim_draw(const sim *s, uint32_t salt, uint64_t where)
 {
-    return mix(mix(s->seed * 0x9e3779b97f4a7c15u + salt) ^ where * 0xd6e8feb86659fd93u);
+    return mix(mix(s->dice * 0x9e3779b97f4a7c15u + salt) ^ where * 0xd6e8feb86659fd93u);
 }
 
 uint64_t sim_draw_below(const sim *s, uint32_t salt, uint64_t where, uint64_t bound)
@@ -177,9 +177,19 @@ static void draw_plan(sim *s, const sim_options *options)
     p->prefetch = pick(s, 1, 4);
     p->rival_founder = pick(s, 0, 1) == 1;
     p->seals_early = pick(s, 0, 15) == 0;
+    p->storm = pick(s, 0, 3) == 0;
+    if (p->storm)
+        p->block_size = 2;
     p->polls_only = pick(s, 0, 1) == 1;
     for (uint32_t i = 0; i < 2; i++)
         p->rank_slices[i] = pick(s, 0, p->dp * p->cp - 1);
+    p->skip_count = pick(s, 0, 3) == 0 ? 2 : 0;
+    uint64_t at = pick(s, 0, 20);
+    for (uint32_t i = 0; i < 2; i++) {
+        p->skips[i][0] = at;
+        p->skips[i][1] = at += pick(s, 1, 12);
+        at += pick(s, 1, 40);
+    }
     p->feud = p->producers > p->ids && pick(s, 0, 3) == 0;
 }
 
@@ -257,6 +267,8 @@ static void run(sim *s)
                                          s->now_ns >= s->plan.safety_ns || act_all_left(s))) {
             calm(s);
             end_ns = s->now_ns + LIVENESS_NS;
+            if (s->only_faults)
+                s->phase = PHASE_OVER;
         } else if (s->phase == PHASE_LIVENESS && act_settled(s)) {
             s->phase = PHASE_OVER;
         } else if (s->now_ns > end_ns) {
@@ -286,7 +298,9 @@ void simulate(uint64_t seed, const sim_options *options, sim_result *result)
 {
     sim *s = sim_alloc(sizeof *s);
     s->seed = seed;
+    s->dice = options->dice != 0 ? mix(seed ^ mix(options->dice)) : seed;
     s->story = options->story;
+    s->only_faults = options->only_faults;
     rng_seed(&s->random, seed);
     draw_plan(s, options);
     faults_open(s);
@@ -295,20 +309,24 @@ void simulate(uint64_t seed, const sim_options *options, sim_result *result)
     s->faults.kept_count = options->kept_count;
     s->faults.fired = options->fired;
     s->faults.fired_max = options->fired_max;
+    s->faults.fired_count = options->fired_count;
+    for (uint32_t i = 0; i < FAULT_CLASSES; i++)
+        s->faults.rates[i] >>= options->thin;
     make_genesis(s);
     s->store = vstore_new();
     s->history = history_new();
     people(s);
+    for (uint32_t i = 0; i < s->process_count; i++)
+        s->processes[i]->left = (options->absent >> i & 1) != 0;
     run(s);
-    if (!s->violated)
+    if (!s->violated && !s->only_faults)
         check_all(s);
     memset(result, 0, sizeof *result);
+    result->calm = s->phase != PHASE_SAFETY;
     s->phase = PHASE_OVER;
     for (uint32_t i = 0; i < s->process_count; i++)
         process_free(s->processes[i]);
     sum_up(s, result);
-    if (options->fired_count != NULL)
-        *options->fired_count = s->faults.fired_count;
     network_free(s);
     history_free(s->history);
     vstore_free(s->store);

@@ -342,8 +342,13 @@ def simulator_section(seeds, minutes):
         # second tier runs seeds that nobody has seen.
         fresh = int(time.time()) * 1000 if seeds > 5000 else 1795985948000
         print(f"    sim/run --from {fresh} --seeds {seeds} --marks", flush=True)
-        run.tests([program, "--from", str(fresh), "--seeds", str(seeds), "--seconds",
-                   str(int(minutes * 60)), "--jobs", JOBS, "--marks"], show=3)
+        words = [program, "--from", str(fresh), "--seeds", str(seeds), "--seconds",
+                 str(int(minutes * 60)), "--jobs", JOBS, "--marks"]
+        if seeds > 5000:
+            commit = subprocess.run(["git", "rev-parse", "--short=7", "HEAD"], cwd=ROOT, text=True,
+                                    stdout=subprocess.PIPE, check=True).stdout.strip()
+            words += ["--log", "docs/seeds.tsv", "--commit", commit]
+        run.tests(words, show=3)
         traces = {}
         for name, compiler, options in [("sim", "gcc", SIMULATOR), ("clang", "clang", CLANG),
                                         ("coverage", "gcc", COVERAGE), ("asan", "gcc", ASAN)]:

@@ -95,6 +95,8 @@ void bw_event_free(bw_event *event);
  * Returns when everything put before is on the chain for good. When it is not in time: BW_TIMEOUT,
  * or what stands in the way: BW_UNKNOWN (a commit without an outcome), BW_NO_SPACE, BW_IO,
  * BW_BLOCKED; all of it may still be published. BW_FENCED, BW_SEALED … : the handle is finished.
+ * So it is, without a time limit too, by BW_IO where the store takes no write any more (an fsync
+ * failed): open the namespace again, and a new producer knows what is on the chain.
  */
 bw_status bw_producer_flush(bw_producer *producer, unsigned flags, int64_t timeout_ns,
                             bw_error *error);

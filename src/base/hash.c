@@ -4,6 +4,7 @@
 
 #include <openssl/evp.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <string.h>
 
 /*
@@ -13,30 +14,39 @@
  */
 static EVP_MD *sha256;
 static pthread_key_t context_key;
-static bool ready;
+static pthread_mutex_t preparing = PTHREAD_MUTEX_INITIALIZER;
+static atomic_bool ready;
 
 static void free_context(void *context)
 {
     EVP_MD_CTX_free(context);
 }
 
-static void prepare(void)
+/* Not pthread_once: memory that runs out at the very first hash must not fail all later ones. */
+static bool prepare(void)
 {
-    sha256 = EVP_MD_fetch(NULL, "SHA256", NULL);
-    ready = sha256 != NULL && pthread_key_create(&context_key, free_context) == 0;
+    if (atomic_load_explicit(&ready, memory_order_acquire))
+        return true;
+    pthread_mutex_lock(&preparing);
+    if (sha256 == NULL)
+        sha256 = EVP_MD_fetch(NULL, "SHA256", NULL);
+    if (sha256 != NULL && !atomic_load(&ready))
+        atomic_store(&ready, pthread_key_create(&context_key, free_context) == 0);
+    const bool done = atomic_load(&ready);
+    pthread_mutex_unlock(&preparing);
+    return done;
 }
 
 /* When the library is unloaded, threads that live on must not call free_context. */
 __attribute__((destructor)) static void forget_key(void)
 {
-    if (ready)
+    if (atomic_load(&ready))
         (void)pthread_key_delete(context_key);
 }
 
 static EVP_MD_CTX *thread_context(void)
 {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    if (pthread_once(&once, prepare) != 0 || !ready)
+    if (!prepare())
         return NULL;
     EVP_MD_CTX *context = pthread_getspecific(context_key);
     if (context != NULL)

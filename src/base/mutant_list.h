@@ -37,6 +37,7 @@
     X(marker_of_tip, "sim", "R8: a follower believes what it read without the marker")             \
     X(marker_of_newest, "sim", "R8: a 404 is believed without the marker")                         \
     X(marker_of_odd, "sim", "R8: a damaged object blocks the chain without the marker")            \
+    X(odd_not_reread, "sim", "G10: a damaged manifest is not read once more")                      \
     X(marker_of_quiet, "sim", "R8: a follower that gets 404 for ever never reads the marker")      \
     X(marker_remembered, "sim", "R8: a marker that was absent once is not read again")             \
     X(witness_always_made, "sim", "R8: our token alone makes the witness say made")                \

@@ -38,16 +38,15 @@ const manifest *change_base(const change *c)
 bw_status change_make(change *c, intent *i, bw_error *error)
 {
     commit_start(c->commit, i, view_text(""), clock_now(clock_system()), c->deadline_ns);
-    const machine m = {&commit_machine, c->commit};
-    const bw_status status = drive_run(c->reader.drive, m, c->deadline_ns, NULL);
+    const bw_status status = drive_commit(c->reader.drive, c->commit, c->deadline_ns, NULL);
     const commit_report *report = commit_reported(c->commit);
     /* The create may be on its way although nothing was heard of it. */
-    if (status == BW_TIMEOUT && report->attempts > 0)
+    if ((status == BW_TIMEOUT || status == BW_IO) && report->attempts > 0)
         return error_set(error, BW_UNKNOWN,
                          "%s: the outcome of version %" PRIu64 " is not known; do the same again",
                          c->what, report->open_version);
     if (status != BW_OK)
-        return error_set(error, status, "%s: %s", c->what, bw_status_text(status));
+        return drive_tell(c->reader.drive, status, error, c->what);
     if (report->end == COMMIT_DONE)
         return BW_OK;
     /* A lost race is no error of the machine's, but this one had no time left for another. */

@@ -91,6 +91,7 @@ static void settle_published(bw_producer *p, const commit_report *r, const manif
         const uint64_t step = find_step(p, m, first_seq + i);
         lock_acquire(&p->lock);
         stage_published(p->locked.stage, 1, step, acknowledge, &a);
+        producer_mind_locked(p);
         lock_release(&p->lock);
     }
     lock_acquire(&p->lock);
@@ -105,6 +106,7 @@ static void settle_published(bw_producer *p, const commit_report *r, const manif
     p->locked.finished = p->locked.finished || finished;
     p->locked.commit_blocked = false;
     error_clear(&p->locked.blocked);
+    producer_mind_locked(p);
     lock_release(&p->lock);
 }
 
@@ -138,11 +140,29 @@ static bool may_pass(bw_status status)
            status != BW_STORE_UNSAFE;
 }
 
+/* No answer will ever come to this handle. What became of a commit in doubt, the chain tells. */
+static void store_lost_locked(bw_producer *p, const bw_error *lost)
+{
+    bw_error why = {.code = BW_OK};
+    (void)error_set(&why, BW_IO,
+                    "%.300s; %u batches beyond offset %" PRIu64 " are not acknowledged, and some "
+                    "may be on the chain: open the namespace again, and a new producer %s knows "
+                    "where to go on",
+                    lost->message, stage_batches(p->locked.stage), p->locked.stats.committed_offset,
+                    p->id);
+    error_set_key(&why, lost->key);
+    producer_fail_locked(p, &why);
+}
+
 /* The outcome of the commit's own failure, or of the driver's. */
 static void commit_failed(bw_producer *p, const bw_error *why)
 {
+    bw_error lost;
+    const bool is_lost = drive_lost(p->worker.drive, &lost);
     lock_acquire(&p->lock);
-    if (may_pass(why->code)) {
+    if (is_lost && may_pass(why->code)) {
+        store_lost_locked(p, &lost);
+    } else if (may_pass(why->code)) {
         p->locked.commit_blocked = true;
         producer_blocked_locked(p, why);
         p->worker.not_before_ns = now() + backoff(&p->worker);
@@ -211,20 +231,20 @@ static bool next_work_locked(bw_producer *p, work *w, int64_t *due_ns)
 
 /* Drives until the machine has an outcome; past its deadline it goes on, and says so once. What the
  * machine does besides (a hint that the store is slow to take) holds up no outcome. */
-static bw_status drive_commit(bw_producer *p)
+static bw_status drive_attempt(bw_producer *p)
 {
-    const machine m = {&commit_machine, p->worker.commit};
     const drive_stop stop = {&p->work, &p->stopping};
     const commit_report *r = commit_reported(p->worker.commit);
     bool announced = false;
     for (;;) {
-        const bw_status status = drive_run(p->worker.drive, m, now() + LOOK_NS, &stop);
-        if (status != BW_TIMEOUT || r->end != COMMIT_RUNNING)
-            return status == BW_TIMEOUT ? BW_OK : status;
-        if (r->overdue && !announced) {
+        const bw_status status =
+            drive_commit(p->worker.drive, p->worker.commit, now() + LOOK_NS, &stop);
+        if (r->end == COMMIT_RUNNING && r->overdue && !announced) {
             announced = true;
             announce_unknown(p, r);
         }
+        if (status != BW_TIMEOUT || r->end != COMMIT_RUNNING)
+            return status == BW_TIMEOUT ? BW_OK : status;
     }
 }
 
@@ -257,14 +277,14 @@ static void publish(bw_producer *p, work *w)
         return;
     commit_start(c, &w->intent, view_text(p->id), began_ns,
                  clock_deadline(clock_system(), p->options.commit_timeout_ns));
-    const bw_status status = drive_commit(p);
+    const bw_status status = drive_attempt(p);
     if (status == BW_INTERRUPTED)
         return; /* closing: what is open stays open, and close says so */
     const commit_report *r = commit_reported(c);
     bw_error why = r->error;
     why.code = r->status;
     if (status != BW_OK) {
-        (void)error_set(&why, status, "driving the commit: %s", bw_status_text(status));
+        (void)drive_tell(p->worker.drive, status, &why, "driving the commit");
         commit_failed(p, &why);
     } else {
         attempt_ended(p, r, w->urgent);
@@ -278,8 +298,11 @@ static void publish(bw_producer *p, work *w)
     lock_acquire(&p->lock);
     if (r->end == COMMIT_LOST)
         p->locked.stats.conflicts++;
-    p->locked.attempt_open = r->open_unknown;
-    p->locked.overdue = r->open_unknown;
+    /* A machine that is stopped in the middle leaves its attempt in doubt. */
+    const bool doubt =
+        r->open_unknown || (status == BW_BUG && r->attempts > 0) || (status == BW_IO && r->overdue);
+    p->locked.attempt_open = doubt;
+    p->locked.overdue = doubt;
     gate_open(&p->changed);
     lock_release(&p->lock);
 }
@@ -293,6 +316,7 @@ static void *committer_run(void *context)
         int64_t due_ns = TIME_NEVER;
         lock_acquire(&p->lock);
         const bool ready = next_work_locked(p, &w, &due_ns);
+        producer_mind_locked(p);
         lock_release(&p->lock);
         if (ready)
             publish(p, &w);
@@ -382,16 +406,18 @@ bw_status committer_open(bw_producer *p, int64_t deadline_ns, uint64_t *seq, bw_
     /* A race lost is tried again at once: nobody holds a cadence yet. */
     for (;;) {
         commit_start(w->commit, &i, view_text(p->id), now(), deadline_ns);
-        const machine m = {&commit_machine, w->commit};
-        const bw_status status = drive_run(w->drive, m, deadline_ns, NULL);
+        const bw_status status = drive_commit(w->drive, w->commit, deadline_ns, NULL);
         const commit_report *r = commit_reported(w->commit);
-        if (status == BW_TIMEOUT && r->overdue)
+        if ((status == BW_TIMEOUT || status == BW_IO) && r->overdue)
             return error_set(error, BW_UNKNOWN,
                              "opening %s: the outcome of version %" PRIu64
                              " is not known; open again",
                              p->id, r->open_version);
-        if (status != BW_OK)
-            return error_set(error, status, "opening %s: %s", p->id, bw_status_text(status));
+        if (status != BW_OK) {
+            (void)drive_tell(w->drive, status, error, "the commit");
+            error_prefix(error, "opening %s", p->id);
+            return status;
+        }
         if (r->end == COMMIT_DONE)
             return take_over(p, seq, error);
         if (r->end != COMMIT_LOST) {

@@ -3,6 +3,7 @@
 #include "client/consumer.h"
 
 #include "base/alloc.h"
+#include "base/invariant.h"
 #include "client/follower.h"
 #include "client/stats.h"
 #include <inttypes.h>
@@ -84,6 +85,22 @@ bw_status consumer_open(bw_space *space, const consumer_options *options, const 
     return BW_OK;
 }
 
+void consumer_mind_locked(bw_consumer *c)
+{
+    bw_error broken;
+    if (!invariant_taken(&broken) || c->locked.broken.code != BW_OK)
+        return;
+    error_copy(&c->locked.broken, &broken);
+    gate_open(&c->changed);
+}
+
+static bw_status broken_locked(const bw_consumer *c, bw_error *error)
+{
+    if (c->locked.broken.code != BW_OK)
+        error_copy(error, &c->locked.broken);
+    return c->locked.broken.code;
+}
+
 /* ---- told by the follower ---- */
 
 void consumer_offer(bw_consumer *c, const consumer_news *news)
@@ -96,6 +113,7 @@ void consumer_offer(bw_consumer *c, const consumer_news *news)
     c->locked.answered = news->answered;
     error_copy(&c->locked.failure, news->failure);
     prefetch_pump_locked(c);
+    consumer_mind_locked(c);
     gate_open(&c->changed);
     lock_release(&c->lock);
 }
@@ -145,6 +163,7 @@ void consumer_loaded(bw_consumer *c, const segment_ref *ref, bw_status status,
             segment_missed_locked(c, f, status, error);
     }
     prefetch_pump_locked(c);
+    consumer_mind_locked(c);
     gate_open(&c->changed);
     lock_release(&c->lock);
 }
@@ -276,11 +295,14 @@ bw_status consumer_next(bw_consumer *c, int64_t timeout_ns, bw_item **item, bw_e
     for (;;) {
         const uint32_t ticket = gate_ticket(&c->changed);
         fetch *f = consumer_front(c);
-        if (f != NULL && f->state == FETCH_READY) {
+        consumer_mind_locked(c);
+        status = broken_locked(c, error);
+        if (status == BW_OK && f != NULL && f->state == FETCH_READY) {
             *item = take_locked(c, f);
             break;
         }
-        status = verdict_locked(c, f, error);
+        if (status == BW_OK)
+            status = verdict_locked(c, f, error);
         if (status != BW_OK)
             break;
         /* Only a call that must wait reads the clock. */
@@ -347,7 +369,13 @@ bw_status consumer_cursor(bw_consumer *c, bw_cursor **out, bw_error *error)
 {
     cursor plain;
     lock_acquire(&c->lock);
-    bw_status status = handout_cursor(c->locked.handout, c->locked.manifest, &plain);
+    consumer_mind_locked(c);
+    bw_status status = broken_locked(c, error);
+    if (status != BW_OK) {
+        lock_release(&c->lock);
+        return status;
+    }
+    status = handout_cursor(c->locked.handout, c->locked.manifest, &plain);
     lock_release(&c->lock);
     if (status != BW_OK)
         return error_set(error, status, "the cursor: %s", bw_status_text(status));

@@ -85,6 +85,7 @@ struct bw_consumer {
         manifest *manifest; /* the newest that was told; proved */
         uint64_t answered;  /* ticket that it answers */
         bw_error failure;   /* of the follower; code BW_OK: none */
+        bw_error broken;    /* BW_BUG for good once an invariant was broken */
         fetch *ring;
         uint32_t first, count;
         uint64_t plan_step; /* next step to plan */
@@ -142,6 +143,9 @@ static inline fetch *consumer_front(bw_consumer *c)
 void prefetch_pump_locked(bw_consumer *c);
 /** The front step `f` was handed out. */
 void prefetch_pop_locked(bw_consumer *c, fetch *f);
+/** Before the lock is released by who used handout or lookup: the handle is finished when an
+ * invariant was broken in this thread. */
+void consumer_mind_locked(bw_consumer *c);
 /** Forgets a failure; the next pump begins anew. */
 void prefetch_retry_locked(fetch *f);
 /** Drops everything; returns when no job is left. Takes the lock itself. */

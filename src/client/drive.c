@@ -4,13 +4,15 @@
 
 #include "base/alloc.h"
 #include "base/faultpoint.h"
-#include <assert.h>
+#include "base/invariant.h"
 #include <string.h>
 
 #define DRIVE_INFLIGHT_MAX 64u
 /* A poll of a store with requests in flight looks at its stop this often: the store's own wake is
  * no signal-safe call. */
 #define DRIVE_POLL_NS (50 * NS_PER_MS)
+/* How often a commit is looked at for being in doubt on a store that is lost. */
+#define DRIVE_LOOK_NS (50 * NS_PER_MS)
 
 typedef struct slot {
     store_op op;
@@ -27,7 +29,9 @@ struct drive {
     uint32_t inflight;
     slot *free;
     const void *owner; /* machine with operations in flight */
+    bw_error lost;     /* what a store said that takes no write any more */
     bool created;      /* a manifest's create was answered CREATED, its marker not yet read */
+    bw_error broken;   /* BW_BUG for good once an invariant was broken */
 };
 
 bw_status drive_new(store *s, drive **out)
@@ -56,6 +60,7 @@ void drive_free(drive *d)
 {
     if (d == NULL)
         return;
+    (void)invariant_taken(NULL); /* it ends with its handle */
     /* What is still in flight is polled for a moment so that its memory can be released; a store
      * that answers no more keeps it. */
     store_op *done[DRIVE_INFLIGHT_MAX];
@@ -75,6 +80,20 @@ void drive_free(drive *d)
         slot_free(s);
     }
     mem_free(d);
+}
+
+bw_status drive_tell(const drive *d, bw_status status, bw_error *error, const char *what)
+{
+    return error_set(error, status, "%s: %s", what,
+                     status == BW_BUG ? d->broken.message : bw_status_text(status));
+}
+
+bool drive_lost(const drive *d, bw_error *why)
+{
+    if (d->lost.code == BW_OK)
+        return false;
+    error_copy(why, &d->lost);
+    return true;
 }
 
 store *drive_store(drive *d)
@@ -102,6 +121,12 @@ static void slot_put(drive *d, slot *s)
 {
     s->next_free = d->free;
     d->free = s;
+}
+
+/* What was broken since the last look was broken by the machine, or by who started it. */
+static bool is_broken(drive *d)
+{
+    return d->broken.code != BW_OK || invariant_taken(&d->broken);
 }
 
 static bool key_begins(const store_op *op, const char *prefix)
@@ -141,7 +166,10 @@ static void deliver(drive *d, machine m, slot *s)
         reply.code = store_op_status(op);
         reply.message = op->error.message;
     }
-    m.type->reply(m.self, clock_now(clock_system()), &reply);
+    if (op->lost && d->lost.code == BW_OK)
+        error_copy(&d->lost, &op->error);
+    if (!is_broken(d))
+        m.type->reply(m.self, clock_now(clock_system()), &reply);
     mem_free(reply.bytes);
     store_op_clear(op);
     slot_put(d, s);
@@ -157,7 +185,7 @@ static void refuse(drive *d, machine m, slot *s)
 
 static bool fill_keys(slot *s, const machine_request *request)
 {
-    assert(request->key_count <= STORE_DELETE_MAX);
+    MUST_OR(request->key_count <= STORE_DELETE_MAX, return false);
     if (s->keys == NULL)
         s->keys = mem_array(STORE_DELETE_MAX, sizeof *s->keys);
     if (s->keys == NULL)
@@ -206,11 +234,11 @@ static void send(drive *d, machine m, slot *s, const machine_request *request)
 
 static void send_all(drive *d, machine m)
 {
-    if (!m.type->running(m.self))
+    if (is_broken(d) || !m.type->running(m.self))
         return;
     for (slot *s = slot_get(d); s != NULL; s = slot_get(d)) {
         machine_request request = {0};
-        if (!m.type->next(m.self, &request)) {
+        if (!m.type->next(m.self, &request) || is_broken(d)) {
             slot_put(d, s);
             return;
         }
@@ -248,7 +276,9 @@ static void wait_and_deliver(drive *d, machine m, int64_t deadline_ns, const dri
 
 bw_status drive_run(drive *d, machine m, int64_t deadline_ns, const drive_stop *stop)
 {
-    assert(d->inflight == 0 || d->owner == m.self);
+    MUST(d->inflight == 0 || d->owner == m.self);
+    if (is_broken(d))
+        return BW_BUG;
     if (d->inflight == 0)
         d->created = false;
     /* What a machine that came to its end has still in flight uses its memory: those replies are
@@ -261,13 +291,33 @@ bw_status drive_run(drive *d, machine m, int64_t deadline_ns, const drive_stop *
         if (now_ns >= m.type->due(m.self))
             m.type->tick(m.self, now_ns);
         send_all(d, m);
+        if (is_broken(d))
+            return BW_BUG;
         if (d->slots_made == 0 && m.type->running(m.self))
             return BW_NOMEM;
         if (m.type->running(m.self) || d->inflight > 0)
             wait_and_deliver(d, m, deadline_ns, stop, ticket);
+        if (is_broken(d))
+            return BW_BUG;
         if (m.type->running(m.self) && deadline_ns != TIME_NEVER &&
             clock_now(clock_system()) >= deadline_ns)
             return BW_TIMEOUT;
     }
     return BW_OK;
+}
+
+bw_status drive_commit(drive *d, commit *c, int64_t deadline_ns, const drive_stop *stop)
+{
+    const machine m = {&commit_machine, c};
+    const commit_report *r = commit_reported(c);
+    for (;;) {
+        const int64_t look_ns = clock_now(clock_system()) + DRIVE_LOOK_NS;
+        const bw_status status = drive_run(d, m, earlier(look_ns, deadline_ns), stop);
+        if (status != BW_TIMEOUT)
+            return status;
+        if (r->end == COMMIT_RUNNING && r->overdue && drive_lost(d, NULL))
+            return BW_IO;
+        if (deadline_ns != TIME_NEVER && clock_now(clock_system()) >= deadline_ns)
+            return BW_TIMEOUT;
+    }
 }

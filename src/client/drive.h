@@ -11,7 +11,7 @@
 #define CLIENT_DRIVE_H
 
 #include "client/gate.h"
-#include "protocol/machine.h"
+#include "protocol/commit.h"
 
 typedef struct drive drive;
 
@@ -25,13 +25,24 @@ typedef struct drive_stop {
 bw_status drive_new(store *s, drive **out);
 /** Closes the store; NULL is fine. */
 void drive_free(drive *d);
+/** Says of a run's `status`, or of what an operation of `d` gave, why `what` failed: for BW_BUG
+ * which invariant was broken. Returns `status`. */
+bw_status drive_tell(const drive *d, bw_status status, bw_error *error, const char *what);
+/** true when the store said that it will never take a write again; `*why` (may be NULL): what it
+ * said. Only another namespace handle can tell what became of an attempt that is in doubt then. */
+bool drive_lost(const drive *d, bw_error *why);
 /** For plain operations between runs. */
 store *drive_store(drive *d);
 
 /**
  * Until the machine stops running: BW_OK. BW_TIMEOUT at `deadline_ns`, BW_INTERRUPTED when `stop`
- * (NULL: never) says so: the machine still runs and may be driven on. BW_NOMEM.
+ * (NULL: never) says so: the machine still runs and may be driven on. BW_NOMEM. BW_BUG when an
+ * invariant was broken, in this run or by who started the machine: nothing runs on this drive any
+ * more, and no result of the machine may be believed.
  */
 bw_status drive_run(drive *d, machine m, int64_t deadline_ns, const drive_stop *stop);
+/** The same for a commit. BW_IO when its attempt is in doubt and the store is lost: the machine
+ * would ask for ever, and must not be driven on. */
+bw_status drive_commit(drive *d, commit *c, int64_t deadline_ns, const drive_stop *stop);
 
 #endif

@@ -3,6 +3,7 @@
 #include "client/fetch.h"
 
 #include "base/alloc.h"
+#include "base/invariant.h"
 #include "client/json.h"
 #include "client/listing.h"
 #include <inttypes.h>
@@ -81,6 +82,8 @@ bw_status fetch_item(bw_space *space, uint64_t step, position p, uint32_t item, 
         status = read_slice(space, &r, &entry, h, &s, error);
         status = judge(&r, step, status, deadline_ns, error);
     }
+    if (invariant_taken(error))
+        status = BW_BUG;
     if (status == BW_OK)
         *out = slice_item(s, item);
     slice_unref(s);

@@ -100,6 +100,7 @@ static void fetch_run(job *j, uint32_t worker)
     if (status != BW_OK)
         error_copy(&f->error, &error);
     settle_locked(f, status, began_ns);
+    consumer_mind_locked(c);
     lock_release(&c->lock);
 }
 

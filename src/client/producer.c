@@ -3,6 +3,7 @@
 #include "client/producer.h"
 
 #include "base/alloc.h"
+#include "base/invariant.h"
 #include "client/stats.h"
 #include "codec/small.h"
 #include <inttypes.h>
@@ -167,6 +168,13 @@ void producer_fail_locked(bw_producer *p, const bw_error *why)
     p->locked.last_event = NULL;
     push_notice_locked(p, e, why->code == BW_FENCED ? BW_EVENT_FENCED : BW_EVENT_FAILED, 0, text);
     gate_open(&p->changed);
+}
+
+void producer_mind_locked(bw_producer *p)
+{
+    bw_error broken;
+    if (invariant_taken(&broken))
+        producer_fail_locked(p, &broken);
 }
 
 void producer_blocked_locked(bw_producer *p, const bw_error *why)
@@ -342,6 +350,7 @@ static bw_status stage_batch(bw_batch *b, uint64_t end_offset, view state, uint6
             p->locked.stats.batches_put++;
             begin_jobs_locked(b);
         }
+        producer_mind_locked(p);
         lock_release(&p->lock);
     }
     event_free(committed);

@@ -211,6 +211,9 @@ bw_status committer_open(bw_producer *p, int64_t deadline_ns, uint64_t *seq, bw_
 
 /** The handle is finished: sticky, the first one stays. Pushes FENCED or FAILED. */
 void producer_fail_locked(bw_producer *p, const bw_error *why);
+/** Before the lock is released by who used the stage: fails the handle when an invariant was broken
+ * in this thread. */
+void producer_mind_locked(bw_producer *p);
 /** Something holds it up that may pass; pushes BLOCKED unless it is known. */
 void producer_blocked_locked(bw_producer *p, const bw_error *why);
 void producer_notice_locked(bw_producer *p, bw_event_kind kind, uint64_t version,

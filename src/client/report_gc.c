@@ -62,7 +62,7 @@ static bw_status run_pass(report *r, reader *from, reclaim *pass, bw_error *erro
         now = progress(reclaim_reported(pass));
     }
     if (status != BW_OK)
-        return error_set(error, status, "gc: %s", bw_status_text(status));
+        return drive_tell(from->drive, status, error, "gc");
     const reclaim_report *done = reclaim_reported(pass);
     if (done->status != BW_OK) {
         error_copy(error, &done->error);

@@ -3,7 +3,7 @@
 #include "client/segments.h"
 
 #include "base/alloc.h"
-#include <assert.h>
+#include "base/invariant.h"
 #include <inttypes.h>
 #include <string.h>
 
@@ -24,7 +24,9 @@ void segments_destroy(segments *s)
 
 void step_entry_set(step_entry *out, uint64_t step, const descriptor *d)
 {
-    assert(d->id.size <= sizeof out->id && d->shape.side.size <= sizeof out->side);
+    memset(out, 0, sizeof *out);
+    MUST_OR(d->id.size <= sizeof out->id, return );
+    MUST_OR(d->shape.side.size <= sizeof out->side, return );
     out->step = step;
     out->descriptor = *d;
     memcpy(out->id, d->id.data, d->id.size);
@@ -110,6 +112,8 @@ bw_status segments_get(segments *s, store *on, const genesis *g, const manifest 
             error_set_step(error, step);
             return BW_BEYOND_END;
         case LOOKUP_FAILED:
+            if (invariant_taken(error))
+                return BW_BUG;
             return error_set(error, BW_NOMEM, "out of memory");
         }
     }

@@ -89,7 +89,7 @@ bw_status chain_walk(chain *c, drive *d, chain_goal goal, int64_t deadline_ns,
     }
     if (status == BW_OK)
         return chain_result(c, error);
-    return error_set(error, status, "reading the chain of manifests: %s", bw_status_text(status));
+    return drive_tell(d, status, error, "reading the chain of manifests");
 }
 
 /* ---- init ---- */
@@ -127,7 +127,7 @@ static bw_status run_create(bw_runtime *runtime, drive *d, const genesis *g, int
     if (status == BW_OK)
         status = create_result(c, error);
     else
-        (void)error_set(error, status, "making the namespace: %s", bw_status_text(status));
+        (void)drive_tell(d, status, error, "making the namespace");
     create_free(c);
     return status;
 }

@@ -244,6 +244,7 @@ static void part_run(job *j, uint32_t worker)
     settle_locked(part, &a);
     /* Under the lock: once the last job is counted off and the lock is free, the producer may be
      * gone. */
+    producer_mind_locked(p);
     gate_open(&p->work);
     gate_open(&p->changed);
     lock_release(&p->lock);

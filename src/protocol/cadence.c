@@ -3,6 +3,7 @@
 #include "protocol/cadence.h"
 
 #include "base/clock.h"
+#include "base/invariant.h"
 #include <string.h>
 
 #define FIXED_MS_DIGITS_MAX 7u
@@ -19,12 +20,15 @@ static int64_t parse_ms(const char *text)
             return 0;
         value = value * 10 + (text[i] - '0');
     }
+    MUST(value >= 0);
+    MUST(value <= 9999999);
     return value;
 }
 
 bw_status cadence_parse(const char *text, cadence *c, bw_error *error)
 {
     static const char fixed[] = "fixed:";
+    MUST_OR(text != NULL, return BW_BUG);
     *c = (cadence){.policy = CADENCE_NAIVE};
     if (strcmp(text, "naive") == 0)
         return BW_OK;
@@ -33,6 +37,7 @@ bw_status cadence_parse(const char *text, cadence *c, bw_error *error)
         if (ms > 0) {
             c->policy = CADENCE_FIXED;
             c->gap_ns = ms * NS_PER_MS;
+            MUST(c->gap_ns / NS_PER_MS == ms);
             return BW_OK;
         }
     }
@@ -51,8 +56,11 @@ void cadence_attempted(cadence *c, const cadence_attempt *attempt, rng *r)
         c->next_ns = attempt->now_ns;
         return;
     }
+    MUST_OR(c->policy == CADENCE_FIXED, return );
+    MUST_OR(c->gap_ns > 0, return );
     /* After a conflict the next attempt falls anywhere in the gap: two producers with equal gaps
      * would otherwise meet again and again. */
     const int64_t gap = attempt->conflict ? (int64_t)rng_below(r, (uint64_t)c->gap_ns) : c->gap_ns;
+    MUST(gap <= c->gap_ns);
     c->next_ns = attempt->now_ns + gap;
 }

@@ -5,9 +5,9 @@
 #include "protocol/chain.h"
 
 #include "base/alloc.h"
+#include "base/invariant.h"
 #include "protocol/chain_walk.h"
 #include "protocol/read.h"
-#include <assert.h>
 #include <string.h>
 
 #define REST_MIN_NS (10 * NS_PER_MS)
@@ -23,8 +23,22 @@ bw_status chain_new(uint64_t seed, const log_sink *log, chain **out)
     c->log = log;
     rng_seed(&c->random, seed);
     ask_open(&c->asks, c->slots, CHAIN_ASKS, REST_MIN_NS, REST_MAX_NS, &c->random);
+    MUST(!ask_any(&c->asks));
     *out = c;
     return BW_OK;
+}
+
+/* What holds between events: a walk waits for an answer, and only a walk has a tip. */
+static void sound(const chain *c)
+{
+    MUST(c->asks.used <= CHAIN_ASKS);
+    MUST(c->state != WALK_IDLE || c->tip == NULL);
+    MUST(c->state == WALK_IDLE || ask_any(&c->asks));
+    MUST(c->tip == NULL || c->has_genesis);
+    MUST(c->held == NULL || c->has_genesis);
+    MUST(!c->is_newest || c->held != NULL);
+    MUST(!c->tip_proved || c->tip != NULL);
+    MUST(!c->tip_newest || c->tip_proved);
 }
 
 void chain_free(chain *c)
@@ -45,6 +59,7 @@ void chain_forgive_gaps(chain *c)
 
 void chain_set_tip(chain *c, manifest *m)
 {
+    MUST(m == NULL || m->version > 0);
     manifest_unref(c->tip);
     c->tip = m;
     c->tip_proved = false;
@@ -55,7 +70,9 @@ void chain_set_tip(chain *c, manifest *m)
 void chain_start(chain *c, chain_goal goal, int64_t now_ns)
 {
     (void)now_ns;
-    assert(c->state == WALK_IDLE && !ask_any(&c->asks));
+    MUST_OR(c->state == WALK_IDLE, return );
+    MUST_OR(!ask_any(&c->asks), return );
+    MUST(goal <= CHAIN_REOPEN);
     c->status = BW_OK;
     error_clear(&c->error);
     c->is_newest = false;
@@ -73,6 +90,7 @@ void chain_start(chain *c, chain_goal goal, int64_t now_ns)
         c->counts.polls++;
         chain_step(c);
     }
+    sound(c);
 }
 
 static void end(chain *c, bw_status status)
@@ -86,6 +104,7 @@ static void end(chain *c, bw_status status)
 void chain_fail(chain *c, bw_status status, const char *format, ...)
 {
     va_list args;
+    MUST(status != BW_OK);
     va_start(args, format);
     (void)error_vset(&c->error, status, format, args);
     va_end(args);
@@ -94,6 +113,7 @@ void chain_fail(chain *c, bw_status status, const char *format, ...)
 
 void chain_fail_with(chain *c, bw_status status, const bw_error *error)
 {
+    MUST(status != BW_OK);
     error_copy(&c->error, error);
     c->error.code = status;
     end(c, status);
@@ -101,7 +121,9 @@ void chain_fail_with(chain *c, bw_status status, const bw_error *error)
 
 void chain_arrive(chain *c)
 {
-    assert(c->tip != NULL && c->tip_proved);
+    MUST_OR(c->tip != NULL, return );
+    MUST_OR(c->tip_proved, return );
+    MUST(c->held == NULL || c->tip->version >= c->held->version);
     const bool newest = c->tip_newest;
     if (c->tip != c->held) {
         c->quiet_polls = 0;
@@ -134,6 +156,7 @@ static void request_key(const chain *c, const ask *a, machine_request *request)
         request->bytes_max = MARKER_READ_MAX;
         break;
     default:
+        MUST(a->role == ROLE_SEGMENT);
         segment_ref_key(&c->wanted, &request->key);
         request->bytes_max = object_bytes_max(OBJECT_SEGMENT);
     }
@@ -147,6 +170,7 @@ static bool chain_next(void *self, machine_request *request)
         return false;
     *request = (machine_request){.id = a->id, .kind = a->kind};
     request_key(c, a, request);
+    MUST(request->key.text[0] != '\0');
     if (a->role == ROLE_MARKER)
         c->counts.markers_read++;
     return true;
@@ -156,6 +180,7 @@ static bool chain_next(void *self, machine_request *request)
 static void answered(chain *c, const ask *a, machine_reply *reply)
 {
     const bool present = reply->outcome != STORE_NOT_FOUND;
+    MUST(c->state != WALK_IDLE);
     switch (a->role) {
     case ROLE_GENESIS:
     case ROLE_HINT:
@@ -186,6 +211,7 @@ static void failed(chain *c, const ask *a, const machine_reply *reply)
 {
     const bw_status status = machine_status(reply);
     machine_request request;
+    MUST(status != BW_OK);
     request_key(c, a, &request);
     (void)error_set(&c->error, status, "%s",
                     reply->message != NULL ? reply->message : bw_status_text(status));
@@ -201,6 +227,7 @@ static void chain_reply(void *self, int64_t now_ns, machine_reply *reply)
     if (a == NULL)
         return;
     const ask copy = *a;
+    MUST(a->state == ASK_SENT);
     const bool answer =
         reply->outcome == STORE_OK || reply->outcome == STORE_NOT_FOUND || reply_oversized(reply);
     if (answer || a->role == ROLE_HINT) {
@@ -213,12 +240,14 @@ static void chain_reply(void *self, int64_t now_ns, machine_reply *reply)
         ask_done(&c->asks, a);
         failed(c, &copy, reply);
     }
+    sound(c);
 }
 
 static void chain_tick(void *self, int64_t now_ns)
 {
     chain *c = self;
     ask_tick(&c->asks, now_ns);
+    sound(c);
 }
 
 static int64_t chain_due(const void *self)
@@ -244,6 +273,7 @@ const machine_type chain_machine = {
 
 bw_status chain_result(const chain *c, bw_error *error)
 {
+    MUST(c->status == BW_OK || c->error.code == c->status);
     if (c->status != BW_OK)
         error_copy(error, &c->error);
     return c->status;
@@ -271,7 +301,8 @@ bool chain_is_newest(const chain *c)
 
 void chain_adopt(chain *c, manifest *m)
 {
-    assert(c->state == WALK_IDLE && (c->held == NULL || m->version > c->held->version));
+    MUST(c->state == WALK_IDLE);
+    MUST(c->held == NULL || m->version > c->held->version);
     manifest *old = c->held;
     c->held = manifest_ref(m);
     manifest_unref(old);

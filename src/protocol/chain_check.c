@@ -5,12 +5,14 @@
  * what was read before. */
 #include "protocol/chain_walk.h"
 
+#include "base/invariant.h"
 #include "base/mutant.h"
 
 #define CHECK_CACHE_BYTES ((size_t)4 << 20)
 
 static void judge(chain *c, const hash128 *sum)
 {
+    MUST_OR(c->held != NULL, return );
     if (hash_equal(sum, &c->held->sum) || MUTANT(gap_unchecked)) {
         c->linked = true;
         chain_arrive(c);
@@ -24,6 +26,8 @@ static void judge(chain *c, const hash128 *sum)
 void chain_check_gap(chain *c)
 {
     const manifest *old = c->held;
+    MUST_OR(c->tip != NULL, return );
+    MUST(c->tip_proved);
     if (old != NULL &&
         (c->tip->version < old->version ||
          (c->tip->version == old->version && !hash_equal(&c->tip->hash, &old->hash)))) {
@@ -40,6 +44,7 @@ void chain_check_gap(chain *c)
         return;
     }
     hash128 sum;
+    MUST_OR(c->cache != NULL, return );
     const uint64_t step = c->held->next;
     c->counts.skipped_checks++;
     switch (lookup_sum(c->tip, c->cache, step, &sum, &c->wanted)) {
@@ -70,6 +75,8 @@ void chain_segment_read(chain *c, machine_reply *reply)
     object_key key;
     bw_status status = BW_CORRUPT;
     const bool missing = reply->outcome == STORE_NOT_FOUND;
+    MUST(c->state == WALK_SEGMENT);
+    MUST_OR(c->cache != NULL, return );
     if (missing && !c->rewalked) {
         /* It may have left with a sweep: judge by the newest manifest. */
         c->rewalked = c->want_newest = true;

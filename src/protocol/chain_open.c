@@ -5,9 +5,9 @@
 #include "protocol/chain_walk.h"
 
 #include "base/alloc.h"
+#include "base/invariant.h"
 #include "base/mutant.h"
 #include "codec/small.h"
-#include <assert.h>
 #include <string.h>
 
 /* All powers of two that a block number can have. */
@@ -20,6 +20,7 @@
 
 void chain_begin(chain *c)
 {
+    MUST(!ask_any(&c->asks));
     c->state = WALK_BEGIN;
     c->has_hint = false;
     c->want_newest = true;
@@ -31,6 +32,8 @@ void chain_begin(chain *c)
 /* False: asked again, or failed. */
 static bool genesis_read(chain *c, machine_reply *reply)
 {
+    MUST(!c->has_genesis);
+    MUST(c->genesis_object == NULL);
     if (reply->outcome == STORE_NOT_FOUND) {
         chain_fail(c, BW_NO_NAMESPACE, "there is no namespace here; batchweave init makes one");
         error_set_key(&c->error, "genesis");
@@ -54,6 +57,7 @@ static bool genesis_read(chain *c, machine_reply *reply)
         chain_fail_with(c, status, &error);
         return false;
     }
+    MUST(c->genesis.block_size > 0);
     c->refetched = false;
     c->has_genesis = true;
     c->genesis_object = reply->bytes;
@@ -64,6 +68,7 @@ static bool genesis_read(chain *c, machine_reply *reply)
 static void hint_read(chain *c, const machine_reply *reply)
 {
     uint8_t uuid[UUID_BYTES];
+    MUST(!c->has_hint);
     if (reply->outcome != STORE_OK ||
         hint_decode(view_of(reply->bytes, reply->size), uuid, &c->hint, NULL) != BW_OK)
         return;
@@ -73,6 +78,8 @@ static void hint_read(chain *c, const machine_reply *reply)
 
 static void search_markers(chain *c)
 {
+    MUST(c->has_genesis);
+    MUST(!ask_any(&c->asks));
     c->state = WALK_MARKERS;
     chain_set_tip(c, NULL);
     search_start(&c->search, 0, false, genesis_block(&c->genesis, UINT64_MAX) + 1, MARKER_POWERS);
@@ -82,6 +89,8 @@ static void search_markers(chain *c)
 
 void chain_began(chain *c, const ask *a, machine_reply *reply)
 {
+    MUST(c->state == WALK_BEGIN);
+    MUST(a->role == ROLE_HINT || a->role == ROLE_GENESIS);
     if (a->role == ROLE_HINT)
         hint_read(c, reply);
     else if (!genesis_read(c, reply))
@@ -96,6 +105,8 @@ void chain_began(chain *c, const ask *a, machine_reply *reply)
 
 void chain_reopen(chain *c)
 {
+    MUST(c->has_genesis);
+    MUST(!ask_any(&c->asks));
     c->counts.reopens++;
     if (c->tip != NULL && !c->tip_proved)
         c->counts.ghosts_met++;
@@ -112,6 +123,8 @@ void chain_reopen(chain *c)
 
 static void search_manifests(chain *c)
 {
+    MUST(c->state == WALK_MARKERS);
+    MUST_OR(c->genesis.block_size > 0, return );
     const uint64_t blocks = c->search.found ? c->search.low + 1 : 0;
     if (blocks > UINT64_MAX / c->genesis.block_size - 1) {
         chain_fail(c, BW_CORRUPT, "the marker of block %llu cannot be",
@@ -119,6 +132,7 @@ static void search_manifests(chain *c)
         return;
     }
     c->first = blocks > 0 && !MUTANT(search_from_start) ? blocks * c->genesis.block_size : 1;
+    MUST(c->first > 0);
     c->state = WALK_MANIFESTS;
     search_start(&c->search, c->first, false, UINT64_MAX, MANIFEST_POWERS);
     for (uint32_t i = 0; i < c->search.probe_count; i++)
@@ -128,6 +142,8 @@ static void search_manifests(chain *c)
 void chain_probed(chain *c, const ask *a, bool present)
 {
     const uint8_t role = a->role;
+    MUST(a->kind == STORE_HEAD);
+    MUST(c->state == WALK_MARKERS || c->state == WALK_MANIFESTS || c->state == WALK_GALLOP);
     if (!search_answer(&c->search, a->number, present))
         return;
     if (!search_done(&c->search)) {
@@ -149,6 +165,8 @@ void chain_probed(chain *c, const ask *a, bool present)
  */
 void chain_empty_marker(chain *c, bool present)
 {
+    MUST(c->state == WALK_EMPTY);
+    MUST(!c->search.found);
     if (present) {
         chain_reopen(c);
     } else if (c->first == 1) {
@@ -163,6 +181,8 @@ void chain_empty_marker(chain *c, bool present)
 
 void chain_land(chain *c, landing from, uint64_t version)
 {
+    MUST(version > 0);
+    MUST(from != LANDING_GALLOP || c->tip != NULL);
     c->state = WALK_LAND;
     c->landing = from;
     c->refetched = false;
@@ -172,6 +192,7 @@ void chain_land(chain *c, landing from, uint64_t version)
 /* Whether the links lead from what was held to `m`, which was not reached step by step. */
 static bool lands_linked(const chain *c, const manifest *m)
 {
+    MUST(m != NULL);
     if (c->held == NULL)
         return true;
     if (m->version == c->held->version)
@@ -182,6 +203,8 @@ static bool lands_linked(const chain *c, const manifest *m)
 void chain_landed(chain *c, const ask *a, machine_reply *reply)
 {
     manifest *m = NULL;
+    MUST(c->state == WALK_LAND);
+    MUST(a->number > 0);
     if (reply->outcome == STORE_NOT_FOUND) {
         if (c->landing == LANDING_HINT)
             search_markers(c);
@@ -198,6 +221,7 @@ void chain_landed(chain *c, const ask *a, machine_reply *reply)
         else
             (void)chain_is_odd(c, a->number);
     } else {
+        MUST(m->version == a->number);
         const bool linked = lands_linked(c, m);
         chain_set_tip(c, m);
         c->linked = linked;

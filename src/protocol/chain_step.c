@@ -3,9 +3,9 @@
 /* From a manifest to its successors, and the markers that prove them. */
 #include "protocol/chain_walk.h"
 
+#include "base/invariant.h"
 #include "base/mutant.h"
 #include "protocol/read.h"
-#include <assert.h>
 
 /* A poll takes at most this many versions; a walk to the newest goes on. */
 #define RUN_MAX 64u
@@ -20,6 +20,8 @@
 
 static void ask_marker(chain *c, walk_state state, uint64_t version)
 {
+    MUST(version > 0);
+    MUST(state == WALK_TIP || state == WALK_NEWEST || state == WALK_ODD);
     c->state = state;
     /* The block of what is held was found unmarked when that was proved. */
     if (state == WALK_TIP && c->held != NULL && MUTANT(marker_remembered) &&
@@ -32,6 +34,8 @@ static void ask_marker(chain *c, walk_state state, uint64_t version)
 
 void chain_step(chain *c)
 {
+    MUST_OR(c->tip != NULL, return );
+    MUST(c->tip->version < UINT64_MAX);
     c->state = WALK_STEP;
     c->refetched = false;
     (void)ask_add(&c->asks, ROLE_MANIFEST, STORE_GET, c->tip->version + 1);
@@ -39,6 +43,7 @@ void chain_step(chain *c)
 
 void chain_gallop(chain *c)
 {
+    MUST_OR(c->tip != NULL, return );
     const uint64_t from = c->tip->version;
     if (from > UINT64_MAX - GALLOP_SPAN - 2) {
         chain_step(c);
@@ -52,6 +57,8 @@ void chain_gallop(chain *c)
 
 void chain_galloped(chain *c)
 {
+    MUST(c->search.found);
+    MUST(c->search.low >= c->tip->version);
     if (c->search.low > c->tip->version + 1)
         chain_land(c, LANDING_GALLOP, c->search.low);
     else
@@ -61,6 +68,8 @@ void chain_galloped(chain *c)
 bw_status chain_decode(chain *c, uint64_t version, machine_reply *reply, manifest **out)
 {
     const hash128 *previous = NULL;
+    MUST(version > 0);
+    MUST(c->state == WALK_STEP || c->state == WALK_LAND);
     if (version == 1)
         previous = &c->genesis_hash;
     else if (c->state == WALK_STEP)
@@ -71,7 +80,8 @@ bw_status chain_decode(chain *c, uint64_t version, machine_reply *reply, manifes
 
 bool chain_is_odd(chain *c, uint64_t version)
 {
-    if (!c->refetched) {
+    MUST(c->odd_status != BW_OK);
+    if (!c->refetched && !MUTANT(odd_not_reread)) {
         c->refetched = true;
         (void)ask_add(&c->asks, ROLE_MANIFEST, STORE_GET, version);
         return false;
@@ -85,6 +95,7 @@ bool chain_is_odd(chain *c, uint64_t version)
 
 static void next_absent(chain *c)
 {
+    MUST_OR(c->tip != NULL, return );
     c->next_absent = true;
     if (!c->tip_proved) {
         ask_marker(c, WALK_TIP, c->tip->version);
@@ -99,6 +110,8 @@ static void next_absent(chain *c)
 
 void chain_stepped(chain *c, const ask *a, machine_reply *reply)
 {
+    MUST(c->state == WALK_STEP);
+    MUST(a->number == c->tip->version + 1);
     if (reply->outcome == STORE_NOT_FOUND) {
         next_absent(c);
         return;
@@ -113,6 +126,7 @@ void chain_stepped(chain *c, const ask *a, machine_reply *reply)
         (void)chain_is_odd(c, a->number);
         return;
     }
+    MUST(m->version == a->number);
     chain_set_tip(c, m);
     c->run++;
     if (c->may_stop && c->run >= RUN_MAX)
@@ -127,6 +141,7 @@ void chain_stepped(chain *c, const ask *a, machine_reply *reply)
  * before it is proved by the same read, and kept where it is news. */
 static void blocked(chain *c)
 {
+    MUST(c->odd_status != BW_OK);
     const bw_status status = c->odd_status == BW_FORMAT ? BW_FORMAT : BW_CHAIN_BLOCKED;
     if (c->tip != NULL && c->linked && (c->held == NULL || c->tip->version > c->held->version)) {
         manifest *m = manifest_ref(c->tip);
@@ -151,6 +166,7 @@ void chain_marker_read(chain *c, bool present)
     const genesis *g = &c->genesis;
     switch (c->state) {
     case WALK_TIP:
+        MUST_OR(c->tip != NULL, return );
         c->tip_proved = true;
         c->tip_newest = c->next_absent &&
                         genesis_block(g, c->tip->version) == genesis_block(g, c->tip->version + 1);
@@ -160,11 +176,13 @@ void chain_marker_read(chain *c, bool present)
             chain_check_gap(c);
         break;
     case WALK_NEWEST:
+        MUST(c->tip_proved);
+        MUST(c->next_absent);
         c->tip_newest = true;
         chain_check_gap(c);
         break;
     default:
-        assert(c->state == WALK_ODD);
+        MUST(c->state == WALK_ODD);
         blocked(c);
     }
 }

@@ -5,10 +5,10 @@
 #include "protocol/commit.h"
 
 #include "base/alloc.h"
+#include "base/invariant.h"
 #include "base/mutant.h"
 #include "protocol/commit_state.h"
 #include "protocol/read.h"
-#include <assert.h>
 #include <string.h>
 
 /* Tells our requests from those of the chain; ask ids are below. */
@@ -37,6 +37,30 @@ bw_status commit_new(chain *c, const commit_options *options, commit **out)
     return BW_OK;
 }
 
+static bool walking(const commit *c)
+{
+    return c->state == STATE_WALK || c->state == STATE_WITNESS;
+}
+
+/* What holds between events. */
+static void sound(const commit *c)
+{
+    const commit_report *r = &c->report;
+    MUST(c->asks.used <= COMMIT_ASKS);
+    MUST(c->attempt.open == (c->attempt.next != NULL));
+    MUST(c->attempt.open || !c->attempt.landed);
+    MUST(c->attempt.open || c->state < STATE_CREATE);
+    MUST(!c->attempt.open || c->state >= STATE_CREATE || c->state == STATE_PAGE);
+    MUST(c->read == NULL || c->state == STATE_READ_MARK);
+    MUST(c->has_page == (c->page_object != NULL));
+    MUST(c->state == STATE_IDLE || r->end == COMMIT_RUNNING);
+    MUST(r->end != COMMIT_DONE || r->status == BW_OK);
+    MUST(r->end != COMMIT_DONE || r->version > 0);
+    MUST(r->end != COMMIT_DONE || !r->open_unknown);
+    MUST(c->fold.state != PUT_ASKED || ask_any(&c->asks));
+    MUST(c->merge.state != PUT_ASKED || ask_any(&c->asks));
+}
+
 void commit_free(commit *c)
 {
     if (c == NULL)
@@ -56,7 +80,9 @@ void commit_free(commit *c)
 
 void commit_start(commit *c, intent *i, view committer, int64_t now_ns, int64_t deadline_ns)
 {
-    assert(!commit_machine.running(c) && !chain_machine.running(c->chain));
+    MUST_OR(!commit_machine.running(c), return );
+    MUST_OR(!chain_machine.running(c->chain), return );
+    MUST(i->kind < INTENT_KINDS);
     memset(&c->report, 0, sizeof c->report);
     c->intent = i;
     c->committer = committer;
@@ -72,6 +98,7 @@ void commit_start(commit *c, intent *i, view committer, int64_t now_ns, int64_t 
     } else {
         commit_consider(c);
     }
+    sound(c);
 }
 
 void commit_close_attempt(commit *c)
@@ -83,6 +110,8 @@ void commit_close_attempt(commit *c)
 void commit_end_with(commit *c, commit_end end, bw_status status)
 {
     commit_report *r = &c->report;
+    MUST(end != COMMIT_RUNNING);
+    MUST(end != COMMIT_DONE || status == BW_OK);
     r->end = end;
     r->status = status;
     r->open_unknown |= c->doubt && end != COMMIT_DONE;
@@ -97,6 +126,7 @@ void commit_end_with(commit *c, commit_end end, bw_status status)
 void commit_fail(commit *c, commit_end end, bw_status status, const char *format, ...)
 {
     va_list args;
+    MUST(status != BW_OK);
     va_start(args, format);
     (void)error_vset(&c->report.error, status, format, args);
     va_end(args);
@@ -107,6 +137,8 @@ void commit_overdue(commit *c, const char *why)
 {
     commit_report *r = &c->report;
     char nonce[2 * TOKEN_BYTES + 1];
+    MUST_OR(c->attempt.next != NULL, return );
+    MUST(r->end == COMMIT_RUNNING);
     hex_encode(c->attempt.next->nonce.bytes, TOKEN_BYTES, nonce);
     r->overdue = true;
     r->status = BW_UNKNOWN;
@@ -118,6 +150,7 @@ void commit_overdue(commit *c, const char *why)
 void commit_walk(commit *c, chain_goal goal)
 {
     const manifest *held = chain_held(c->chain);
+    MUST(!chain_machine.running(c->chain));
     c->state = c->attempt.open ? STATE_WITNESS : STATE_WALK;
     c->walk_from = held != NULL ? held->version : UINT64_MAX;
     chain_start(c->chain, goal, c->now_ns);
@@ -125,6 +158,7 @@ void commit_walk(commit *c, chain_goal goal)
 
 void commit_walked(commit *c)
 {
+    MUST(walking(c));
     const bw_status status = chain_result(c->chain, &c->report.error);
     if (status != BW_OK && c->attempt.open) {
         bw_error why;
@@ -139,6 +173,7 @@ void commit_walked(commit *c)
         commit_end_with(c, COMMIT_FAILED, status);
         return;
     }
+    MUST_OR(chain_held(c->chain) != NULL, return );
     c->base_ns = c->now_ns;
     c->fresh = chain_is_newest(c->chain);
     if (chain_held(c->chain)->version > c->walk_from)
@@ -164,6 +199,8 @@ static bool commit_next(void *self, machine_request *request)
     *request = (machine_request){.id = a->id | COMMIT_ID, .kind = a->kind};
     switch (a->role) {
     case COMMIT_ASK_CREATE:
+        MUST_OR(c->attempt.next != NULL, return false);
+        MUST(a->number == c->attempt.next->version);
         key_manifest(&request->key, a->number);
         request->bytes = c->attempt.next->object;
         request->size = c->attempt.next->object_bytes;
@@ -195,6 +232,7 @@ static bool commit_next(void *self, machine_request *request)
         request_object(request, &c->merge.object);
         break;
     default:
+        MUST(a->role == COMMIT_ASK_HINT);
         key_hint(&request->key);
         request_object(request, &c->hint);
     }
@@ -203,6 +241,7 @@ static bool commit_next(void *self, machine_request *request)
 
 static void own_reply(commit *c, ask *a, machine_reply *reply)
 {
+    MUST(a->state == ASK_SENT);
     switch (a->role) {
     case COMMIT_ASK_CREATE:
         commit_created(c, a, reply);
@@ -227,11 +266,6 @@ static void own_reply(commit *c, ask *a, machine_reply *reply)
     }
 }
 
-static bool walking(const commit *c)
-{
-    return c->state == STATE_WALK || c->state == STATE_WITNESS;
-}
-
 static void commit_reply(void *self, int64_t now_ns, machine_reply *reply)
 {
     commit *c = self;
@@ -241,11 +275,13 @@ static void commit_reply(void *self, int64_t now_ns, machine_reply *reply)
         ask *a = ask_find(&c->asks, reply->id);
         if (a != NULL)
             own_reply(c, a, reply);
+        sound(c);
         return;
     }
     chain_machine.reply(c->chain, now_ns, reply);
     if (walking(c) && !chain_machine.running(c->chain))
         commit_walked(c);
+    sound(c);
 }
 
 static void commit_tick(void *self, int64_t now_ns)
@@ -261,6 +297,7 @@ static void commit_tick(void *self, int64_t now_ns)
         commit_walk(c, CHAIN_POLL);
     else if (c->state == STATE_WITNESS_REST && now_ns >= c->pause_ns)
         commit_walk(c, CHAIN_REOPEN);
+    sound(c);
 }
 
 static int64_t earlier(int64_t a, int64_t b)

@@ -4,13 +4,15 @@
  * nothing else (R4 – R6, R8). */
 #include "protocol/commit_state.h"
 
+#include "base/invariant.h"
 #include "base/mutant.h"
 #include "protocol/read.h"
-#include <assert.h>
 #include <string.h>
 
 static void ask_own_marker(commit *c, commit_state state)
 {
+    MUST_OR(c->attempt.next != NULL, return );
+    MUST(c->attempt.landed);
     c->state = state;
     (void)ask_add(&c->asks, COMMIT_ASK_MARKER, STORE_GET,
                   genesis_block(chain_genesis(c->chain), c->attempt.next->version));
@@ -18,6 +20,7 @@ static void ask_own_marker(commit *c, commit_state state)
 
 void commit_create(commit *c)
 {
+    MUST_OR(c->attempt.next != NULL, return );
     c->state = STATE_CREATE;
     c->report.attempts++;
     (void)ask_add(&c->asks, COMMIT_ASK_CREATE, STORE_CREATE, c->attempt.next->version);
@@ -25,6 +28,7 @@ void commit_create(commit *c)
 
 void commit_again(commit *c, ask *a, const machine_reply *reply)
 {
+    MUST(a->state == ASK_SENT);
     const bool definite = reply->outcome != STORE_RETRY && reply->outcome != STORE_UNKNOWN;
     const bool late = c->now_ns >= c->deadline_ns;
     const bool doubtful = c->attempt.open && c->attempt.landed;
@@ -46,6 +50,8 @@ void commit_again(commit *c, ask *a, const machine_reply *reply)
 void commit_created(commit *c, ask *a, machine_reply *reply)
 {
     store_outcome outcome = reply->outcome;
+    MUST(c->state == STATE_CREATE);
+    MUST(a->number == c->attempt.next->version);
     if ((outcome == STORE_UNKNOWN && MUTANT(unknown_is_success)) ||
         (outcome == STORE_EXISTS && MUTANT(exists_is_ours)))
         outcome = STORE_CREATED;
@@ -90,6 +96,8 @@ void commit_created(commit *c, ask *a, machine_reply *reply)
 static void won(commit *c)
 {
     const manifest *next = c->attempt.next;
+    MUST_OR(next != NULL, return );
+    MUST(c->attempt.landed);
     const uint64_t version = next->version;
     c->counts.manifest_bytes += next->object_bytes;
     c->counts.folds += c->attempt.folds;
@@ -104,6 +112,7 @@ static void won(commit *c)
 static void judge_read(commit *c)
 {
     manifest *m = c->read;
+    MUST(c->state == STATE_READ_MARK);
     if (c->read_gone) {
         c->report.open_unknown = true;
         commit_fail(c, COMMIT_FAILED, BW_STORE_UNSAFE,
@@ -131,6 +140,8 @@ static void judge_read(commit *c)
 void commit_marked(commit *c, ask *a, machine_reply *reply)
 {
     const bool absent = reply->outcome == STORE_NOT_FOUND;
+    MUST(c->state == STATE_MARK || c->state == STATE_READ_MARK);
+    MUST(a->kind == STORE_GET);
     bool present = reply->outcome == STORE_OK || reply_oversized(reply);
     if (!absent && !present) {
         commit_again(c, a, reply);
@@ -156,22 +167,23 @@ void commit_marked(commit *c, ask *a, machine_reply *reply)
         c->counts.created++;
         won(c);
     } else {
-        assert(c->state == STATE_READ_MARK);
         judge_read(c);
     }
 }
 
 void commit_read(commit *c, ask *a, machine_reply *reply)
 {
+    MUST(c->state == STATE_READ);
+    MUST(c->read == NULL);
     c->read_gone = reply->outcome == STORE_NOT_FOUND;
     if (!c->read_gone && reply->outcome != STORE_OK && !reply_oversized(reply)) {
         commit_again(c, a, reply);
         return;
     }
-    assert(c->read == NULL);
     if (!c->read_gone) {
         c->read_status = manifest_read(reply, chain_genesis(c->chain), c->attempt.next->version,
                                        &c->attempt.next->previous, &c->read, &c->read_error);
+        MUST((c->read_status == BW_OK) == (c->read != NULL));
         if (c->read_status == BW_NOMEM || (c->read_status != BW_OK && !c->refetched)) {
             c->refetched = c->read_status != BW_NOMEM;
             ask_rest(&c->asks, a, c->now_ns);

@@ -5,10 +5,10 @@
 #include "protocol/commit_state.h"
 
 #include "base/alloc.h"
+#include "base/invariant.h"
 #include "base/mutant.h"
 #include "codec/small.h"
 #include "protocol/read.h"
-#include <assert.h>
 #include <string.h>
 
 /* Whoever makes such a version writes the hint: at most one hint for so many versions, whoever
@@ -29,6 +29,7 @@ static bool slot_merges(const put_slot *slot, const manifest *base)
 {
     if (slot->state == PUT_NONE || !merge_due(base))
         return false;
+    MUST(merge_at(base) + INDEX_CHILDREN <= base->ref_count);
     const segment_ref *oldest = &base->refs[merge_at(base)];
     return slot->ref.first == oldest->first && slot->ref.level == oldest->level + 1 &&
            slot->ref.last == oldest[INDEX_CHILDREN - 1].last;
@@ -37,6 +38,7 @@ static bool slot_merges(const put_slot *slot, const manifest *base)
 const segment_ref *commit_durable_merge(const commit *c, const manifest *base)
 {
     const put_slot *slot = &c->merge;
+    MUST(base != NULL);
     const bool durable =
         slot->state == PUT_DURABLE || (slot->state == PUT_ASKED && MUTANT(merge_not_durable));
     return durable && slot_merges(slot, base) ? &slot->ref : NULL;
@@ -44,6 +46,9 @@ const segment_ref *commit_durable_merge(const commit *c, const manifest *base)
 
 static void ask_put(commit *c, put_slot *slot, bool must)
 {
+    MUST(slot->state == PUT_NONE);
+    MUST(slot->object.size > 0);
+    MUST(slot->ref.first <= slot->ref.last);
     slot->state = PUT_ASKED;
     slot->must = must;
     (void)ask_add(&c->asks, slot == &c->fold ? COMMIT_ASK_FOLD : COMMIT_ASK_MERGE, STORE_PUT, 0);
@@ -52,19 +57,25 @@ static void ask_put(commit *c, put_slot *slot, bool must)
 /* Builds while nothing of the slot is in flight. */
 static bw_status build_fold(commit *c, const manifest *m)
 {
-    assert(c->fold.state != PUT_ASKED);
+    MUST_OR(c->fold.state != PUT_ASKED, return BW_BUG);
+    MUST(m->tail.records > 0);
     c->fold.state = PUT_NONE;
     buf_reset(&c->fold.object);
     c->fold.base = m->hash;
-    return fold_build(m, &c->fold.object, &c->fold.ref);
+    const bw_status status = fold_build(m, &c->fold.object, &c->fold.ref);
+    MUST(status != BW_OK || c->fold.ref.last + 1 == m->next);
+    return status;
 }
 
 static bw_status build_merge(commit *c, const manifest *base)
 {
-    assert(c->merge.state != PUT_ASKED);
+    MUST_OR(c->merge.state != PUT_ASKED, return BW_BUG);
+    MUST(base->ref_count >= INDEX_CHILDREN);
     c->merge.state = PUT_NONE;
     buf_reset(&c->merge.object);
-    return merge_build(base, &c->merge.object, &c->merge.ref);
+    const bw_status status = merge_build(base, &c->merge.object, &c->merge.ref);
+    MUST(status != BW_OK || c->merge.ref.level > 0);
+    return status;
 }
 
 /* Beside the create: the fold of the candidate itself, which is the next base if it wins, and the
@@ -76,6 +87,8 @@ void commit_put_early(commit *c)
     const genesis *g = chain_genesis(c->chain);
     /* In a crowd the next base is hardly ever ours: its segment would be litter. */
     const manifest *next = c->attempt.next;
+    MUST_OR(next != NULL, return );
+    MUST(next->version == base->version + 1);
     if (c->crowd == 0 && c->fold.state != PUT_ASKED && fold_due(next, g->tail_cap) &&
         build_fold(c, next) == BW_OK)
         ask_put(c, &c->fold, false);
@@ -87,6 +100,8 @@ void commit_put_early(commit *c)
 void commit_need_fold(commit *c)
 {
     const manifest *base = chain_held(c->chain);
+    MUST(!c->attempt.open);
+    MUST(base->tail.records > 0);
     c->state = STATE_FOLD;
     c->counts.fold_waits++;
     if (c->fold.state == PUT_ASKED)
@@ -106,6 +121,8 @@ void commit_need_fold(commit *c)
 void commit_need_merge(commit *c)
 {
     const manifest *base = chain_held(c->chain);
+    MUST(!c->attempt.open);
+    MUST(merge_due(base));
     c->state = STATE_MERGE;
     c->counts.merge_waits++;
     if (c->merge.state == PUT_ASKED) {
@@ -122,6 +139,8 @@ void commit_need_merge(commit *c)
 
 void commit_put_answered(commit *c, ask *a, put_slot *slot, machine_reply *reply)
 {
+    MUST(slot->state == PUT_ASKED);
+    MUST(slot->object.size > 0);
     const bool waiting = c->state == (slot == &c->fold ? STATE_FOLD : STATE_MERGE);
     if (reply->outcome == STORE_OK || MUTANT(fold_failed_durable)) {
         slot->state = PUT_DURABLE;
@@ -152,6 +171,8 @@ const page *commit_page(const commit *c, const manifest *base)
 
 void commit_need_page(commit *c)
 {
+    MUST(chain_held(c->chain)->has_page);
+    MUST(c->state != STATE_PAGE);
     if (c->has_page)
         page_free(&c->page);
     mem_free(c->page_object);
@@ -166,6 +187,8 @@ void commit_need_page(commit *c)
 static bw_status page_open(commit *c, machine_reply *reply, bw_error *error)
 {
     hash128 hash;
+    MUST(c->state == STATE_PAGE);
+    MUST(!c->has_page);
     if (reply->outcome != STORE_OK)
         return error_set(error, BW_CORRUPT, "the page that a manifest refers to is missing");
     bw_status status = hash_bytes(reply->bytes, reply->size, &hash);
@@ -193,6 +216,7 @@ void commit_page_read(commit *c, ask *a, machine_reply *reply)
     bw_error error;
     object_key key;
     bw_status status = page_open(c, reply, &error);
+    MUST((status == BW_OK) == c->has_page);
     if (status != BW_OK && reply->outcome == STORE_OK && !c->refetched) {
         c->refetched = true;
         ask_rest(&c->asks, a, c->now_ns);
@@ -220,6 +244,8 @@ void commit_put_hint(commit *c, uint64_t version)
 {
     if (version % HINT_EVERY != 0)
         return;
+    MUST(version > 0);
+    MUST(c->state == STATE_IDLE);
     buf_reset(&c->hint);
     if (hint_encode(chain_genesis(c->chain)->uuid, version, &c->hint) == BW_OK)
         (void)ask_add(&c->asks, COMMIT_ASK_HINT, STORE_PUT, version);

@@ -4,14 +4,16 @@
 #include "protocol/commit_state.h"
 
 #include "base/alloc.h"
+#include "base/invariant.h"
 #include "base/mutant.h"
-#include <assert.h>
 
 #define BUILD_SLACK_BYTES 4096u
 
 static intent_verdict apply(commit *c, manifest *draft, token128 *nonce)
 {
     const manifest *base = chain_held(c->chain);
+    MUST(base != NULL);
+    MUST(c->intent != NULL);
     rng_bytes(&c->random, nonce->bytes, TOKEN_BYTES);
     if (c->intent->kind == INTENT_OPEN && MUTANT(open_token_per_try))
         c->intent->open.token = *nonce;
@@ -30,12 +32,14 @@ static intent_verdict apply(commit *c, manifest *draft, token128 *nonce)
 /* The step of `d` in the tail of a proved manifest. */
 static bool find_in_tail(const manifest *m, const descriptor *d, uint64_t *step)
 {
+    MUST(m->tail.records <= m->next);
     for (uint32_t k = m->tail.records; k > 0; k--) {
         descriptor there;
         block_descriptor(&m->tail, k - 1, &there);
         if (there.record.nonce == d->record.nonce && there.record.seq == d->record.seq &&
             there.record.epoch == d->record.epoch && view_equal(there.id, d->id)) {
             *step = manifest_tail_first(m) + k - 1;
+            MUST(*step < m->next);
             return true;
         }
     }
@@ -46,6 +50,8 @@ static void end_already(commit *c)
 {
     const manifest *base = chain_held(c->chain);
     const intent *i = c->intent;
+    MUST(c->report.result.status == BW_OK);
+    MUST(c->report.result.published == 0);
     c->report.version = base->version;
     c->report.result.first_step = COMMIT_STEP_UNKNOWN;
     if (i->kind == INTENT_PUBLISH && i->publish.count > 0)
@@ -84,6 +90,7 @@ static bool refusal_is_final(const commit *c)
 
 static void refused(commit *c)
 {
+    MUST(c->report.result.status != BW_OK);
     if (!refusal_is_final(c)) {
         commit_walk(c, CHAIN_NEWEST);
         return;
@@ -98,6 +105,8 @@ static bool build(commit *c, const manifest *draft, manifest **next)
 {
     const manifest *base = chain_held(c->chain);
     size_t size;
+    MUST(draft->version == base->version + 1);
+    MUST(hash_equal(&draft->previous, &base->hash));
     buf_reset(&c->candidate);
     /* One allocation instead of a dozen doublings; a failure shows again below. */
     if (base->object_bytes + BUILD_SLACK_BYTES <= c->candidate.max)
@@ -111,6 +120,8 @@ static bool build(commit *c, const manifest *draft, manifest **next)
     uint8_t *object = buf_take(&c->candidate, &size);
     status = manifest_decode(object, size, genesis_slices(chain_genesis(c->chain)), next,
                              &c->report.error);
+    MUST(status != BW_OK || (*next)->version == draft->version);
+    MUST(status != BW_OK || (*next)->next == draft->next);
     if (status == BW_OK)
         return true;
     mem_free(object);
@@ -129,7 +140,9 @@ static void attempt_draft(commit *c, const manifest *draft)
     const manifest *base = chain_held(c->chain);
     const bool publishes = i->kind == INTENT_PUBLISH;
     manifest *next;
-    assert(draft->version == base->version + 1 && draft->trim >= base->trim);
+    MUST_OR(!c->attempt.open, return );
+    MUST(draft->trim >= base->trim);
+    MUST(draft->next >= base->next);
     if (!build(c, draft, &next))
         return;
     c->attempt = (attempt){
@@ -165,7 +178,8 @@ void commit_consider(commit *c)
 {
     manifest draft;
     token128 nonce;
-    assert(!c->attempt.open);
+    MUST_OR(!c->attempt.open, return );
+    MUST(!chain_machine.running(c->chain));
     switch (apply(c, &draft, &nonce)) {
     case INTENT_ALREADY:
         if (already_is_final(c))
@@ -199,6 +213,8 @@ static void witness_made(commit *c)
 {
     const attempt *a = &c->attempt;
     intent_result *result = &c->report.result;
+    MUST_OR(a->next != NULL, return );
+    MUST(chain_held(c->chain)->version >= a->next->version);
     c->counts.witness_made++;
     c->report.version = a->next->version;
     if (c->intent->kind == INTENT_PUBLISH) {
@@ -233,10 +249,12 @@ static bool left_a_trace(const commit *c)
  * tells. */
 static void witness_fenced(commit *c)
 {
+    MUST(c->attempt.open);
     if (left_a_trace(c)) {
         witness_made(c);
         return;
     }
+    MUST(c->report.result.status != BW_OK);
     c->counts.witness_fenced++;
     c->report.open_unknown = !MUTANT(fenced_is_definite);
     error_copy(&c->report.error, &c->report.result.error);
@@ -249,6 +267,8 @@ void commit_witness(commit *c)
     const intent *i = c->intent;
     manifest draft;
     token128 nonce;
+    MUST_OR(c->attempt.next != NULL, return );
+    MUST_OR(base != NULL, return );
     if (base->version < c->attempt.next->version) {
         c->report.open_unknown = true;
         commit_fail(
@@ -292,6 +312,7 @@ void commit_witness(commit *c)
 void commit_lost(commit *c)
 {
     commit_report *r = &c->report;
+    MUST(r->end == COMMIT_RUNNING);
     commit_close_attempt(c);
     if (c->fold.state == PUT_DURABLE && MUTANT(loser_deletes))
         (void)ask_add(&c->asks, COMMIT_ASK_FOLD, STORE_DELETE, 0);
@@ -311,4 +332,5 @@ void commit_lost(commit *c)
     c->state = STATE_PAUSE;
     c->pause_ns = c->now_ns + ask_jitter(&c->random, r->conflicts - 1, c->options.backoff_min_ns,
                                          c->options.backoff_max_ns);
+    MUST(c->pause_ns > c->now_ns);
 }

@@ -3,11 +3,11 @@
 #include "protocol/create.h"
 
 #include "base/alloc.h"
+#include "base/invariant.h"
 #include "base/mutant.h"
 #include "protocol/ask.h"
 #include "protocol/intent.h"
 #include "protocol/read.h"
-#include <assert.h>
 #include <string.h>
 
 #define REST_MIN_NS (10 * NS_PER_MS)
@@ -57,8 +57,20 @@ bw_status create_new(const genesis *g, uint64_t clock_ms, const token128 *nonce,
     }
     if (g != NULL)
         c->genesis = *g;
+    MUST(!ask_any(&c->asks));
     *out = c;
     return BW_OK;
+}
+
+/* What holds between events: running means exactly one request. */
+static void sound(const create *c)
+{
+    MUST(c->running == ask_any(&c->asks));
+    MUST(c->asks.used <= 1);
+    MUST(c->own == (c->genesis_bytes.size > 0));
+    MUST(!c->own || c->object == NULL);
+    MUST(c->running || c->status != BW_OK || c->first.size > 0);
+    MUST(c->running || c->status != BW_UNKNOWN || c->unknown);
 }
 
 void create_free(create *c)
@@ -74,7 +86,7 @@ void create_free(create *c)
 void create_start(create *c, int64_t now_ns, int64_t deadline_ns)
 {
     (void)now_ns;
-    assert(!c->running);
+    MUST_OR(!c->running, return );
     c->running = true;
     c->unknown = c->refetched = false;
     c->deadline_ns = deadline_ns;
@@ -84,10 +96,12 @@ void create_start(create *c, int64_t now_ns, int64_t deadline_ns)
         (void)ask_add(&c->asks, CREATE_GENESIS, STORE_CREATE, 0);
     else
         (void)ask_add(&c->asks, READ_GENESIS, STORE_GET, 0);
+    sound(c);
 }
 
 static void end(create *c, bw_status status)
 {
+    MUST(c->running);
     c->status = status;
     c->running = false;
 }
@@ -103,6 +117,8 @@ static void make_first(create *c, const void *genesis_object, size_t bytes)
 {
     manifest draft;
     const intent_aid aid = {.genesis = &c->genesis, .nonce = c->nonce, .clock_ms = c->clock_ms};
+    MUST_OR(genesis_object != NULL, return );
+    MUST(bytes > 0);
     bw_status status = hash_bytes(genesis_object, bytes, &c->genesis_hash);
     if (status == BW_OK) {
         manifest_succeed(NULL, &c->genesis, &c->genesis_hash, &aid, &draft);
@@ -113,6 +129,8 @@ static void make_first(create *c, const void *genesis_object, size_t bytes)
         fail(c, status, "", "version 1 cannot be encoded");
         return;
     }
+    MUST(draft.version == 1);
+    MUST(c->first.size > 0);
     c->unknown = false;
     (void)ask_add(&c->asks, CREATE_FIRST, STORE_CREATE, 1);
 }
@@ -120,6 +138,7 @@ static void make_first(create *c, const void *genesis_object, size_t bytes)
 /* What stands under the name that a create found taken, or that a finisher looks for. */
 static void genesis_read(create *c, machine_reply *reply)
 {
+    MUST(c->running);
     if (reply->outcome == STORE_NOT_FOUND) {
         if (c->own)
             fail(c, BW_STORE_UNSAFE, "genesis", "exists for a create, not found for a read");
@@ -166,6 +185,7 @@ static const char *role_key(int role)
 
 static void again(create *c, ask *a, int64_t now_ns, const machine_reply *reply)
 {
+    MUST(reply->outcome == STORE_UNKNOWN || reply->outcome == STORE_RETRY);
     if (reply->outcome == STORE_UNKNOWN)
         c->unknown = true;
     if (now_ns < c->deadline_ns) {
@@ -183,6 +203,7 @@ static void answered(create *c, int role, machine_reply *reply)
     if (role == READ_GENESIS) {
         genesis_read(c, reply);
     } else if (role == CREATE_FIRST) {
+        MUST(reply->outcome == STORE_CREATED || reply->outcome == STORE_EXISTS);
         end(c, BW_OK);
     } else if (reply->outcome == STORE_CREATED) {
         make_first(c, c->genesis_bytes.data, c->genesis_bytes.size);
@@ -197,8 +218,10 @@ static bool create_next(void *self, machine_request *request)
     const ask *a = ask_take(&c->asks);
     if (a == NULL)
         return false;
+    MUST(c->running);
     *request = (machine_request){
         .id = a->id, .kind = a->kind, .bytes_max = object_bytes_max(OBJECT_GENESIS)};
+    MUST(a->kind != STORE_GET || a->role == READ_GENESIS);
     const buf *bytes = a->role == CREATE_FIRST ? &c->first : &c->genesis_bytes;
     if (a->role == CREATE_FIRST)
         key_manifest(&request->key, 1);
@@ -207,6 +230,7 @@ static bool create_next(void *self, machine_request *request)
     if (a->kind == STORE_CREATE) {
         request->bytes = bytes->data;
         request->size = bytes->size;
+        MUST(request->size > 0);
     }
     return true;
 }
@@ -217,6 +241,7 @@ static void create_reply(void *self, int64_t now_ns, machine_reply *reply)
     ask *a = ask_find(&c->asks, reply->id);
     if (a == NULL)
         return;
+    MUST(a->role <= CREATE_FIRST);
     switch (reply->outcome) {
     case STORE_OK:
     case STORE_NOT_FOUND:
@@ -242,12 +267,14 @@ static void create_reply(void *self, int64_t now_ns, machine_reply *reply)
              reply->message != NULL ? reply->message : "the store refused");
         ask_done(&c->asks, a);
     }
+    sound(c);
 }
 
 static void create_tick(void *self, int64_t now_ns)
 {
     create *c = self;
     ask_tick(&c->asks, now_ns);
+    sound(c);
 }
 
 static int64_t create_due(const void *self)

@@ -3,6 +3,7 @@
 #include "protocol/handout.h"
 
 #include "base/alloc.h"
+#include "base/invariant.h"
 #include "base/mutant.h"
 #include <string.h>
 
@@ -31,14 +32,19 @@ bw_status mesh_position(const mesh *m, uint32_t rank, uint32_t world, position *
                          m->tp, m->pp);
     if (rank >= world)
         return error_set(error, BW_INVALID, "rank %u is not below the world size %u", rank, world);
+    MUST(m->tp > 0);
+    MUST(m->cp > 0);
     /* rank = ((pp·DP + d)·CP + c)·TP + tp */
     const uint32_t above_tp = rank / m->tp;
     *out = (position){.d = above_tp / m->cp % m->dp, .c = above_tp % m->cp};
+    MUST(out->d < m->dp);
+    MUST(out->c < m->cp);
     return BW_OK;
 }
 
 static bw_status check_dp(uint32_t expected, uint32_t given, bw_error *error)
 {
+    MUST(expected > 0);
     if (given == expected)
         return BW_OK;
     return error_set(error, BW_MESH_MISMATCH,
@@ -60,6 +66,8 @@ bw_status handout_new(const genesis *g, position p, uint32_t job_dp, handout **o
     h->slices = genesis_slices(g);
     h->slice = MUTANT(slice_transposed) ? p.c * g->dp + p.d : p.d * g->cp + p.c;
     h->part_bytes = g->part_bytes;
+    MUST(h->slice < h->slices);
+    MUST(h->part_bytes > 0);
     *out = h;
     return BW_OK;
 }
@@ -72,15 +80,19 @@ void handout_free(handout *h)
     mem_free(h);
 }
 
-/* `reads` is the step that would be read next: a skip may lead out of what is trimmed. */
-static bw_status check_step(const manifest *m, uint64_t step, uint64_t reads, uint32_t item,
-                            bw_error *error)
+/* `reads` is the step that would be read next: a skip may lead out of what is trimmed. `from` is
+ * where the skip before it began: it may lead beyond what is published yet. */
+static bw_status check_step(const manifest *m, uint64_t from, uint64_t step, uint64_t reads,
+                            uint32_t item, bw_error *error)
 {
     bw_status status = BW_OK;
+    MUST(from <= step);
+    MUST(step <= reads);
+    MUST(m->trim <= m->next);
     if (reads < m->trim)
         status = error_set(error, BW_TRIMMED, "step %llu is below the trim step %llu",
                            (unsigned long long)reads, (unsigned long long)m->trim);
-    else if (step > m->next || (step == m->next && item > 0))
+    else if (from > m->next || (step >= m->next && item > 0))
         status = error_set(error, BW_BEYOND_END, "step %llu lies beyond the end, %llu",
                            (unsigned long long)step, (unsigned long long)m->next);
     if (status != BW_OK)
@@ -95,7 +107,9 @@ bw_status handout_start(handout *h, const manifest *m, start_kind kind, uint64_t
         step = m->trim;
     else if (kind == START_LATEST)
         step = m->next;
-    BW_TRY(check_step(m, step, step, 0, error));
+    BW_TRY(check_step(m, step, step, step, 0, error));
+    MUST(step >= m->trim);
+    MUST(step <= m->next);
     h->step = step;
     h->item = 0;
     h->has_nonce = false;
@@ -106,9 +120,12 @@ bw_status handout_start(handout *h, const manifest *m, start_kind kind, uint64_t
  */
 static uint64_t unskipped(const skip_range *skips, uint32_t count, uint64_t step)
 {
-    for (uint32_t i = 0; i < count && skips[i].first <= step; i++)
+    MUST(count == 0 || skips != NULL);
+    for (uint32_t i = 0; i < count && skips[i].first <= step; i++) {
+        MUST(skips[i].first < skips[i].end);
         if (step < skips[i].end)
             return skips[i].end;
+    }
     return step;
 }
 
@@ -117,16 +134,27 @@ uint64_t handout_unskipped(const handout *h, uint64_t step)
     return unskipped(h->skips, h->skip_count, step);
 }
 
-/* The step handed out before `step`, jumping back over skips; false when there is none. */
+/* Where the skip began that ends at the cursor; the cursor's step when none does. */
+static uint64_t skipped_from(const cursor *c)
+{
+    for (uint32_t i = 0; i < c->skip_count; i++) {
+        MUST(c->skips[i].first < c->skips[i].end);
+        MUST(i == 0 || c->skips[i].first > c->skips[i - 1].end);
+        if (c->step == c->skips[i].end)
+            return c->skips[i].first;
+    }
+    return c->step;
+}
+
+/* The step handed out before the cursor's, jumping back over skips; false when there is none. */
 static bool step_before(const cursor *c, uint64_t *step)
 {
-    uint64_t before = c->step;
-    for (uint32_t i = c->skip_count; i > 0; i--)
-        if (before == c->skips[i - 1].end)
-            before = c->skips[i - 1].first;
+    const uint64_t before = skipped_from(c);
+    MUST(before <= c->step);
     if (before == 0)
         return false;
     *step = before - 1;
+    MUST(*step < c->step);
     return true;
 }
 
@@ -138,7 +166,8 @@ bw_status handout_resume(handout *h, const manifest *m, const cursor *c, bw_erro
     if (c->mode != MODE_SAME_BATCH)
         return error_set(error, BW_MESH_MISMATCH, "a scale_batch cursor; legal here: same_batch");
     const uint64_t reads = c->item > 0 ? c->step : unskipped(c->skips, c->skip_count, c->step);
-    BW_TRY(check_step(m, c->step, reads, c->item, error));
+    const uint64_t from = c->item > 0 ? c->step : skipped_from(c);
+    BW_TRY(check_step(m, from, c->step, reads, c->item, error));
 
     skip_range *skips = NULL;
     if (c->skip_count > 0) {
@@ -148,17 +177,23 @@ bw_status handout_resume(handout *h, const manifest *m, const cursor *c, bw_erro
     }
     mem_free(h->skips);
     h->skips = skips;
+    MUST((skips != NULL) == (c->skip_count > 0));
+    MUST(reads >= c->step);
     h->skip_count = c->skip_count;
     h->step = reads;
     h->item = c->item;
     h->nonce_step = c->step;
     h->nonce = c->nonce;
     h->has_nonce = c->has_nonce && (c->item > 0 || step_before(c, &h->nonce_step));
+    MUST(h->item == 0 || h->step == c->step);
+    MUST(h->nonce_step <= h->step);
     return BW_OK;
 }
 
 bool handout_nonce_step(const handout *h, const manifest *m, uint64_t *step)
 {
+    MUST(m->swept <= m->next);
+    MUST(h->nonce_step <= h->step);
     if (!h->has_nonce || h->nonce_step < m->swept || h->nonce_step >= m->next)
         return false;
     *step = h->nonce_step;
@@ -180,6 +215,8 @@ bw_status handout_check_nonce(handout *h, uint64_t step, uint64_t nonce, bw_erro
 bw_status handout_plan(const handout *h, uint64_t step, const descriptor *d, fetch_plan *plan,
                        bw_error *error)
 {
+    MUST(d->shape.items > 0);
+    MUST(h->slice < h->slices);
     *plan = (fetch_plan){.step = step,
                          .slice = h->slice,
                          .needs_footer = d->shape.form == FORM_FOOTER,
@@ -192,6 +229,8 @@ bw_status handout_plan(const handout *h, uint64_t step, const descriptor *d, fet
     bw_status status = shape_footer(&d->shape, h->slices, h->part_bytes, &plan->footer);
     if (status == BW_OK && !plan->needs_footer)
         status = shape_place(&d->shape, h->slices, h->part_bytes, h->slice, &plan->where);
+    MUST(status != BW_OK || plan->footer.part < plan->shape.parts);
+    MUST(status != BW_OK || plan->needs_footer || plan->where.part < plan->shape.parts);
     if (status != BW_OK) {
         (void)error_set(error, status, "the descriptor of step %llu gives no place for slice %u",
                         (unsigned long long)step, h->slice);
@@ -206,6 +245,8 @@ bw_status handout_place(const handout *h, const footer *f, fetch_plan *plan, bw_
         f->items != plan->shape.items || f->kind != plan->shape.kind)
         return error_set(error, BW_CORRUPT, "the footer of step %llu is not its descriptor's",
                          (unsigned long long)plan->step);
+    MUST_OR(f->slice_count == h->slices, return BW_BUG);
+    MUST(plan->slice == h->slice);
     uint64_t *lengths = mem_array(h->slices, sizeof *lengths);
     place *places = mem_array(h->slices, sizeof *places);
     bw_status status = BW_NOMEM;
@@ -224,6 +265,7 @@ bw_status handout_place(const handout *h, const footer *f, fetch_plan *plan, bw_
                            (unsigned long long)plan->step);
         goto done;
     }
+    MUST(places[h->slice].part < extent.parts);
     plan->where = places[h->slice];
     plan->needs_footer = false;
 done:
@@ -244,6 +286,7 @@ uint32_t handout_item(const handout *h)
 
 void handout_advance(handout *h, uint32_t items, uint64_t nonce)
 {
+    MUST(h->item < items);
     h->has_nonce = true;
     h->nonce = nonce;
     h->nonce_step = h->step;
@@ -252,6 +295,7 @@ void handout_advance(handout *h, uint32_t items, uint64_t nonce)
         return;
     h->item = 0;
     h->step = handout_unskipped(h, h->step + 1);
+    MUST(h->step > h->nonce_step);
 }
 
 bool handout_at_end(const handout *h, const manifest *m)
@@ -270,6 +314,8 @@ bw_status handout_cursor(const handout *h, const manifest *m, cursor *out)
                     .version = m->version,
                     .skip_count = h->skip_count};
     memcpy(out->uuid, h->uuid, UUID_BYTES);
+    MUST(h->nonce_step <= h->step);
+    MUST((h->skips != NULL) == (h->skip_count > 0));
     if (h->skip_count == 0)
         return BW_OK;
     out->skips = mem_dup(h->skips, h->skip_count * sizeof *out->skips);

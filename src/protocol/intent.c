@@ -3,8 +3,8 @@
 #include "protocol/intent.h"
 
 #include "base/alloc.h"
+#include "base/invariant.h"
 #include "protocol/intent_draft.h"
-#include <assert.h>
 #include <string.h>
 
 bw_status intent_scratch_new(intent_scratch **out)
@@ -30,6 +30,7 @@ void intent_scratch_free(intent_scratch *scratch)
 intent_verdict intent_refuse(const intent_try *t, bw_status status, const char *format, ...)
 {
     va_list args;
+    MUST(status != BW_OK);
     va_start(args, format);
     (void)error_vset(&t->result->error, status, format, args);
     va_end(args);
@@ -43,6 +44,8 @@ intent_verdict intent_apply(intent *i, const manifest *base, const intent_aid *a
     memset(result, 0, sizeof *result);
     const intent_try t = {
         .base = base, .aid = aid, .scratch = scratch, .draft = draft, .result = result};
+    MUST_OR(base != NULL, return intent_refuse(&t, BW_BUG, "no base"));
+    MUST(aid->genesis != NULL);
     switch (i->kind) {
     case INTENT_OPEN:
         return intent_open_apply(i, &t);
@@ -78,19 +81,23 @@ void manifest_succeed(const manifest *base, const genesis *g, const hash128 *gen
     draft->clock_ms = aid->clock_ms;
     draft->committer = aid->committer;
     if (base == NULL) {
-        assert(genesis_hash != NULL);
+        MUST_OR(genesis_hash != NULL, return );
         draft->version = 1;
         draft->previous = *genesis_hash;
         draft->tail.bytes = view_of(empty_block, sizeof empty_block);
         return;
     }
-    assert(memcmp(base->uuid, g->uuid, UUID_BYTES) == 0);
+    MUST(memcmp(base->uuid, g->uuid, UUID_BYTES) == 0);
+    MUST(base->version < NUMBER_MAX);
     draft->version = base->version + 1;
     draft->previous = base->hash;
     draft->next = base->next;
     const uint64_t w = manifest_w(base);
     draft->trim = w > base->trim ? w : base->trim;
-    assert(draft->trim <= draft->next);
+    MUST(draft->trim >= base->trim);
+    MUST(draft->trim <= draft->next);
+    MUST(base->swept <= draft->trim);
+    MUST(base->swept_bytes <= base->committed_bytes);
     draft->swept = base->swept;
     draft->sealed = base->sealed;
     draft->has_page = base->has_page;
@@ -111,6 +118,7 @@ void manifest_succeed(const manifest *base, const genesis *g, const hash128 *gen
 
 bool intent_find(const intent_try *t, view id, const producer_entry **entry)
 {
+    MUST(id.size > 0);
     *entry = manifest_producer(t->base, id);
     if (*entry != NULL || !t->base->has_page)
         return true;
@@ -149,6 +157,7 @@ bw_status intent_draft_entry(const intent_try *t, view id, const producer_entry 
 {
     const manifest *base = t->base;
     intent_scratch *scratch = t->scratch;
+    MUST_OR(base->producer_count < UINT32_MAX, return BW_BUG);
     manifest_succeed(base, t->aid->genesis, NULL, t->aid, t->draft);
     BW_TRY(room(t));
 
@@ -160,6 +169,7 @@ bw_status intent_draft_entry(const intent_try *t, view id, const producer_entry 
         else
             high = middle;
     }
+    MUST(at <= base->producer_count);
     const bool there = at < base->producer_count && view_equal(base->producers[at].id, id);
     producer_entry *out = scratch->producers;
     if (base->producer_count > 0) {
@@ -176,6 +186,9 @@ bw_status intent_draft_entry(const intent_try *t, view id, const producer_entry 
     }
     t->draft->producers = out;
     t->draft->producer_count = base->producer_count + (there ? 0 : 1);
+    MUST(view_equal(out[at].id, id));
+    MUST(at == 0 || view_compare(out[at - 1].id, id) < 0);
+    MUST(at + 1 == t->draft->producer_count || view_compare(id, out[at + 1].id) < 0);
     *entry = &out[at];
     return BW_OK;
 }

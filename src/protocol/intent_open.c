@@ -3,6 +3,7 @@
 /* open: a new incarnation of a producer id (R1). Key: the token, one a call. */
 #include "protocol/intent_draft.h"
 
+#include "base/invariant.h"
 #include "base/mutant.h"
 
 #include <string.h>
@@ -22,6 +23,7 @@ static void tell(const intent_try *t, const producer_entry *e)
 static intent_verdict judge(const intent *i, const intent_try *t, const producer_entry *e)
 {
     const uint32_t epoch = e != NULL ? e->epoch : 0;
+    MUST(i->open.epoch > 0);
     if (MUTANT(open_epoch_compared_wrongly) ? epoch > i->open.epoch : epoch >= i->open.epoch)
         return intent_refuse(t, BW_FENCED, "%.*s was opened by another at epoch %u",
                              VIEW_ARGS(i->open.id), epoch);
@@ -61,6 +63,8 @@ intent_verdict intent_open_apply(intent *i, const intent_try *t)
     producer_entry *e;
     if (intent_draft_entry(t, i->open.id, seen, &e) != BW_OK)
         return intent_refuse(t, BW_NOMEM, "no memory for a manifest");
+    MUST(view_equal(e->id, i->open.id));
+    MUST(seen == NULL || i->open.epoch > seen->epoch);
     if (e->finished) {
         if (t->draft->finished_producers == 0)
             return intent_refuse(t, BW_BUG, "a finished producer that the total does not count");
@@ -73,6 +77,7 @@ intent_verdict intent_open_apply(intent *i, const intent_try *t)
         e->seq = 0;
     e->token = i->open.token;
     e->last_commit = t->draft->version;
+    MUST(e->last_publish < e->last_commit);
     tell(t, e);
     return INTENT_CANDIDATE;
 }

@@ -4,6 +4,7 @@
 #include "protocol/intent_draft.h"
 
 #include "base/alloc.h"
+#include "base/invariant.h"
 #include "base/mutant.h"
 #include <string.h>
 
@@ -20,6 +21,7 @@ static bool count_already(const intent *i, const producer_entry *e, uint32_t *al
     *already = 0;
     if (count == 0)
         return true;
+    MUST(i->publish.descriptors != NULL);
     const uint64_t first = i->publish.descriptors[0].record.seq;
     if (first > e->seq + 1)
         return false;
@@ -27,6 +29,7 @@ static bool count_already(const intent *i, const producer_entry *e, uint32_t *al
     *already = had < count ? (uint32_t)had : count;
     if (*already > 0 && MUTANT(publish_drops_nothing))
         *already = 0;
+    MUST(*already <= count);
     if (*already == count)
         return true;
     uint64_t seq = e->seq, offset = e->offset;
@@ -47,14 +50,17 @@ static uint64_t active_producers(const manifest *base)
     uint64_t active = 0;
     for (uint32_t k = 0; k < base->producer_count; k++) {
         const producer_entry *e = &base->producers[k];
+        MUST(e->last_commit <= base->version);
         if (!e->finished && !e->forgotten && base->version - e->last_commit <= window)
             active++;
     }
+    MUST(active <= base->producer_count);
     return active > 0 ? active : 1;
 }
 
 static uint64_t share(uint64_t room, uint64_t active)
 {
+    MUST_OR(active > 0, return 0);
     return room / active + (room % active != 0);
 }
 
@@ -74,6 +80,7 @@ static uint32_t limit_room(const intent_try *t, const descriptor *d, uint32_t le
         steps = room < steps ? room : steps;
     }
     if (g->has_max_bytes) {
+        MUST(base->swept_bytes <= base->committed_bytes);
         const uint64_t held = base->committed_bytes - base->swept_bytes;
         const uint64_t room = held < g->max_bytes ? g->max_bytes - held : 0;
         const uint64_t mine = share(room, active);
@@ -87,6 +94,7 @@ static uint32_t limit_room(const intent_try *t, const descriptor *d, uint32_t le
         }
         steps = fit;
     }
+    MUST(steps <= left);
     return (uint32_t)steps;
 }
 
@@ -97,6 +105,8 @@ static uint32_t cap_room(const intent_try *t, const descriptor *d, uint32_t left
     const bool folds = t->aid->durable_fold != NULL;
     const uint32_t records = folds ? 0 : t->base->tail.records;
     const size_t size = t->base->object_bytes - (folds ? t->base->tail.bytes.size : 0);
+    MUST(records <= BLOCK_RECORDS_MAX);
+    MUST(size <= t->base->object_bytes);
     /* What else a publish may add: a longer resume state, references, names. */
     const size_t extra = STATE_INLINE_MAX + 4 * REFERENCE_BYTES + 4 * NAME_MAX_BYTES;
     const size_t cap = object_bytes_max(OBJECT_MANIFEST);
@@ -109,6 +119,7 @@ static uint32_t cap_room(const intent_try *t, const descriptor *d, uint32_t left
             break;
         taken++;
     }
+    MUST(taken <= left);
     return taken;
 }
 
@@ -120,6 +131,8 @@ static bw_status append(const intent_try *t, const descriptor *d, uint32_t count
     intent_scratch *scratch = t->scratch;
     const segment_ref *folded = t->aid->durable_fold, *merged = t->aid->durable_merge;
 
+    MUST_OR(count > 0, return BW_BUG);
+    MUST(folded == NULL || folded->last + 1 == base->next);
     if (count > NUMBER_MAX - base->next || d[count - 1].record.seq > NUMBER_MAX)
         return BW_TOO_LARGE;
     buf_reset(&scratch->tail);
@@ -134,6 +147,7 @@ static bw_status append(const intent_try *t, const descriptor *d, uint32_t count
         scratch->refs = refs;
         draft->refs = scratch->refs;
         draft->ref_count = fold_refs(base, merged, folded, scratch->refs);
+        MUST(draft->ref_count <= base->ref_count + 1);
     }
     for (uint32_t k = 0; k < count; k++) {
         hash128 term;
@@ -145,6 +159,9 @@ static bw_status append(const intent_try *t, const descriptor *d, uint32_t count
         draft->committed_bytes += d[k].shape.total_bytes;
     }
     draft->next = base->next + count;
+    MUST(draft->tail.records >= count);
+    MUST(manifest_tail_first(draft) <= base->next);
+    MUST(draft->committed_bytes >= base->committed_bytes);
     return BW_OK;
 }
 
@@ -153,6 +170,9 @@ static void advance_entry(const intent *i, const intent_try *t, producer_entry *
     const descriptor *d = &i->publish.descriptors[last];
     if (MUTANT(publish_keeps_entry))
         return;
+    MUST(d->record.seq > e->seq);
+    MUST(d->record.end >= e->offset);
+    MUST(d->record.epoch == e->epoch);
     e->seq = d->record.seq + (MUTANT(publish_wrong_seq) ? 1u : 0u);
     e->offset = MUTANT(publish_wrong_offset) ? d->record.start : d->record.end;
     e->last_publish = t->draft->version;
@@ -170,6 +190,8 @@ static void advance_entry(const intent *i, const intent_try *t, producer_entry *
 
 static void finish_entry(const intent_try *t, producer_entry *e)
 {
+    MUST(!e->finished);
+    MUST(!e->forgotten);
     e->finished = true;
     t->draft->finished_producers++;
     const uint32_t expected = t->aid->genesis->expected_producers;
@@ -203,6 +225,8 @@ static intent_verdict candidate(const intent *i, const intent_try *t, uint32_t a
         status = append(t, i->publish.descriptors + already, count);
     if (status != BW_OK)
         return intent_refuse(t, status, "the next manifest cannot be built");
+    MUST(token_equal(&e->token, &i->publish.token));
+    MUST(already + count <= i->publish.count);
     if (count > 0)
         advance_entry(i, t, e, already + count - 1);
     e->last_commit = t->draft->version;
@@ -232,6 +256,7 @@ intent_verdict intent_publish_apply(const intent *i, const intent_try *t)
         return intent_refuse(t, BW_BUG, "the batches do not continue %.*s at seq %llu, offset %llu",
                              VIEW_ARGS(e->id), (unsigned long long)e->seq,
                              (unsigned long long)e->offset);
+    MUST(result->already <= i->publish.count);
     const uint32_t left = i->publish.count - result->already;
     if (left == 0 && (!i->publish.finish || e->finished))
         return INTENT_ALREADY;
@@ -241,6 +266,7 @@ intent_verdict intent_publish_apply(const intent *i, const intent_try *t)
 
     const descriptor *rest = i->publish.descriptors + result->already;
     const uint32_t allowed = limit_room(t, rest, left);
+    MUST(allowed <= left);
     if (left > 0 && allowed == 0)
         return intent_refuse(t, BW_BLOCKED, "%.*s stands at a limit of the namespace",
                              VIEW_ARGS(e->id));
@@ -253,6 +279,7 @@ intent_verdict intent_publish_apply(const intent *i, const intent_try *t)
     if (left > 0 && t->aid->durable_merge == NULL && merge_must(t->base))
         return INTENT_NEED_MERGE;
     const uint32_t count = cap_room(t, rest, allowed);
+    MUST(count <= allowed);
     if (left > 0 && count == 0)
         return intent_refuse(t, BW_MANIFEST_FULL, "the manifest has %zu bytes of at most %zu",
                              t->base->object_bytes, object_bytes_max(OBJECT_MANIFEST));

@@ -3,6 +3,7 @@
 /* seal: the namespace's end (R10). Sealed is its own key: applying it twice is harmless. */
 #include "protocol/intent_draft.h"
 
+#include "base/invariant.h"
 #include "base/mutant.h"
 
 intent_verdict intent_seal_apply(const intent *i, const intent_try *t)
@@ -31,6 +32,8 @@ intent_verdict intent_seal_apply(const intent *i, const intent_try *t)
                                  g->expected_producers);
     }
     manifest_succeed(base, g, NULL, t->aid, t->draft);
+    MUST(t->draft->version == base->version + 1);
+    MUST(t->draft->next == base->next);
     t->draft->sealed = true;
     return INTENT_CANDIDATE;
 }

@@ -3,8 +3,8 @@
 #include "protocol/lookup.h"
 
 #include "base/alloc.h"
+#include "base/invariant.h"
 #include "base/mutant.h"
-#include <assert.h>
 #include <string.h>
 
 #define CACHE_BUCKETS 256u
@@ -45,21 +45,28 @@ static cached **bucket_of(segment_cache *cache, const hash128 *hash)
 
 static void unlink_age(segment_cache *cache, cached *entry)
 {
+    MUST(entry->newer != NULL || cache->newest == entry);
+    MUST(entry->older != NULL || cache->oldest == entry);
     *(entry->newer != NULL ? &entry->newer->older : &cache->newest) = entry->older;
     *(entry->older != NULL ? &entry->older->newer : &cache->oldest) = entry->newer;
 }
 
 static void link_newest(segment_cache *cache, cached *entry)
 {
+    MUST_OR(cache->newest != entry, return );
     entry->newer = NULL;
     entry->older = cache->newest;
     *(cache->newest != NULL ? &cache->newest->newer : &cache->oldest) = entry;
     cache->newest = entry;
+    MUST(cache->oldest != NULL);
 }
 
 static void drop_oldest(segment_cache *cache)
 {
     cached *entry = cache->oldest;
+    MUST_OR(entry != NULL, return );
+    MUST(cache->count > 0);
+    MUST(cache->bytes >= entry->bytes);
     unlink_age(cache, entry);
     cached **at = bucket_of(cache, &entry->hash);
     while (*at != entry)
@@ -101,6 +108,7 @@ const segment *segment_cache_find(segment_cache *cache, const hash128 *hash)
         return NULL;
     unlink_age(cache, entry);
     link_newest(cache, entry);
+    MUST(cache->newest == entry);
     return &entry->segment;
 }
 
@@ -110,6 +118,8 @@ bw_status segment_cache_add(segment_cache *cache, const segment_ref *ref,
 {
     cached *entry = NULL;
     bw_status status = BW_OK;
+    MUST(ref->first <= ref->last);
+    MUST(ref->level < SEGMENT_LEVELS_MAX);
     const cached *known = find(cache, &ref->hash);
     if (known != NULL) {
         if (!fits(&known->segment, ref))
@@ -125,6 +135,7 @@ bw_status segment_cache_add(segment_cache *cache, const segment_ref *ref,
     status = segment_open(view_of(object, bytes), ref, uuid, slices, &entry->segment, error);
     if (status != BW_OK)
         goto done;
+    MUST(fits(&entry->segment, ref));
     entry->hash = ref->hash;
     entry->object = object;
     entry->bytes = bytes;
@@ -136,6 +147,8 @@ bw_status segment_cache_add(segment_cache *cache, const segment_ref *ref,
     cache->bytes += bytes;
     while (cache->bytes > cache->bytes_max && cache->count > CACHE_COUNT_MIN)
         drop_oldest(cache);
+    MUST(cache->newest == entry);
+    MUST(cache->bytes <= cache->bytes_max || cache->count <= CACHE_COUNT_MIN);
     return BW_OK;
 done:
     mem_free(entry);
@@ -147,6 +160,7 @@ done:
 static const segment_ref *covering(const segment_ref *refs, uint32_t count, uint64_t step)
 {
     uint32_t low = 0, high = count;
+    MUST(count > 0);
     while (high - low > 1) {
         const uint32_t middle = low + (high - low) / 2;
         if (refs[middle].first <= step)
@@ -156,7 +170,8 @@ static const segment_ref *covering(const segment_ref *refs, uint32_t count, uint
     }
     if (low + 1 < count && MUTANT(lookup_wrong_segment))
         return &refs[low + 1];
-    assert(refs[low].first <= step && step <= refs[low].last);
+    MUST(refs[low].first <= step);
+    MUST(step <= refs[low].last);
     return &refs[low];
 }
 
@@ -164,7 +179,9 @@ lookup_verdict lookup_path(const manifest *m, segment_cache *cache, uint64_t ste
                            segment_ref path[SEGMENT_LEVELS_MAX], uint32_t *depth,
                            const segment **leaf)
 {
-    assert(m->ref_count > 0 && step < manifest_tail_first(m));
+    *depth = 1;
+    MUST_OR(m->ref_count > 0, return LOOKUP_FAILED);
+    MUST_OR(step < manifest_tail_first(m), return LOOKUP_FAILED);
     path[0] = *covering(m->refs, m->ref_count, step);
     for (*depth = 1;; ++*depth) {
         const segment_ref *ref = &path[*depth - 1];
@@ -172,12 +189,15 @@ lookup_verdict lookup_path(const manifest *m, segment_cache *cache, uint64_t ste
         if (s == NULL || !fits(s, ref))
             return LOOKUP_NEED;
         *leaf = s;
-        if (s->level == 0)
+        if (s->level == 0) {
+            MUST_OR(s->first <= step, return LOOKUP_FAILED);
+            MUST_OR(step <= s->last, return LOOKUP_FAILED);
             return LOOKUP_FOUND;
-        /* Children are of the level below, so that the path is never longer than there are levels.
-         */
-        assert(*depth < SEGMENT_LEVELS_MAX);
+        }
+        /* The way down ends: children are of the level below. */
+        MUST_OR(*depth < SEGMENT_LEVELS_MAX, return LOOKUP_FAILED);
         path[*depth] = *covering(s->children, INDEX_CHILDREN, step);
+        MUST_OR(path[*depth].level + 1u == s->level, return LOOKUP_FAILED);
     }
 }
 
@@ -200,13 +220,16 @@ lookup_verdict lookup_step(const manifest *m, segment_cache *cache, uint64_t ste
     if (step < m->swept)
         return LOOKUP_TRIMMED;
     const uint64_t tail_first = manifest_tail_first(m);
+    MUST(tail_first <= m->next);
     if (step >= tail_first) {
+        MUST_OR(step - tail_first < m->tail.records, return LOOKUP_FAILED);
         const bool late = step + 1 < m->next && MUTANT(lookup_next_step);
         block_descriptor(&m->tail, (uint32_t)(step - tail_first) + late, out);
         return LOOKUP_FOUND;
     }
     const segment *leaf;
     const lookup_verdict verdict = descend(m, cache, step, &leaf, needed);
+    MUST(verdict != LOOKUP_FOUND || step - leaf->first < leaf->block.records);
     if (verdict == LOOKUP_FOUND)
         block_descriptor(&leaf->block, (uint32_t)(step - leaf->first), out);
     return verdict;
@@ -222,6 +245,7 @@ lookup_verdict lookup_sum(const manifest *m, segment_cache *cache, uint64_t step
     const uint64_t tail_first = manifest_tail_first(m);
     hash128 terms = {{0}};
     if (step >= tail_first) {
+        MUST_OR(step - tail_first <= m->tail.records, return LOOKUP_FAILED);
         if (block_add_terms(&m->tail, tail_first, (uint32_t)(step - tail_first), m->tail.records,
                             &terms) != BW_OK)
             return LOOKUP_FAILED;
@@ -233,6 +257,8 @@ lookup_verdict lookup_sum(const manifest *m, segment_cache *cache, uint64_t step
     const lookup_verdict verdict = descend(m, cache, step, &leaf, needed);
     if (verdict != LOOKUP_FOUND)
         return verdict;
+    MUST_OR(step - leaf->first < leaf->block.records, return LOOKUP_FAILED);
+    MUST(needed->level == 0);
     if (block_add_terms(&leaf->block, leaf->first, 0, (uint32_t)(step - leaf->first), &terms) !=
         BW_OK)
         return LOOKUP_FAILED;

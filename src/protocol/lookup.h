@@ -25,7 +25,7 @@ typedef enum lookup_verdict {
     LOOKUP_NEED,    /* read `needed` (segment_ref_key), add it to the cache, ask again */
     LOOKUP_TRIMMED, /* below the manifest's first described step */
     LOOKUP_BEYOND,  /* step ≥ next (a sum: step > next) */
-    LOOKUP_FAILED   /* sums only: out of memory */
+    LOOKUP_FAILED   /* sums: out of memory; or a broken invariant */
 } lookup_verdict;
 
 /** `out` views into the manifest or the cache: valid until the cache changes. `needed` is scratch

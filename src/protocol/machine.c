@@ -2,8 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "protocol/machine.h"
 
+#include "base/invariant.h"
+
 bw_status machine_status(const machine_reply *reply)
 {
+    MUST(reply->outcome < STORE_OUTCOMES);
+    MUST(reply->outcome != STORE_PENDING);
     if (reply->code != BW_OK)
         return reply->code;
     switch (reply->outcome) {

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "protocol/read.h"
 
+#include "base/invariant.h"
 #include "base/mutant.h"
 
 #include <string.h>
@@ -9,6 +10,8 @@
 static bw_status check(const manifest *m, const genesis *g, uint64_t version,
                        const hash128 *previous, bw_error *error)
 {
+    MUST(version > 0);
+    MUST(m->object != NULL);
     if (memcmp(m->uuid, g->uuid, UUID_BYTES) != 0 && !MUTANT(uuid_unchecked))
         return error_set(error, BW_WRONG_NAMESPACE, "a manifest of another namespace");
     if (m->version != version || version == UINT64_MAX)
@@ -25,6 +28,7 @@ bw_status manifest_read(machine_reply *reply, const genesis *g, uint64_t version
 {
     manifest *m = NULL;
     bw_status status;
+    MUST(reply->outcome == STORE_OK || reply_oversized(reply));
     *out = NULL;
     if (reply->outcome != STORE_OK) {
         status = error_set(error, BW_CORRUPT, "larger than a manifest can be");
@@ -32,6 +36,7 @@ bw_status manifest_read(machine_reply *reply, const genesis *g, uint64_t version
         status = manifest_decode(reply->bytes, reply->size, genesis_slices(g), &m, error);
         if (status == BW_OK) {
             reply->bytes = NULL;
+            MUST(m != NULL);
             status = check(m, g, version, previous, error);
         }
     }

@@ -164,10 +164,13 @@ void reclaim_judge(reclaim *r)
         segment_ref path[SEGMENT_LEVELS_MAX];
         uint32_t depth;
         const segment *leaf;
-        if (lookup_path(base, r->cache, r->at, path, &depth, &leaf) == LOOKUP_NEED) {
+        const lookup_found verdict = lookup_path(base, r->cache, r->at, path, &depth, &leaf);
+        if (found == LOOKUP_NEED)
             reclaim_need_segment(r, &path[depth - 1]);
+        else if (found != LOOKUP_FOUND)
+            reclaim_fail(r, BW_BUG, "a step cannot be looked up");
+        if (found != LOOKUP_FOUND)
             return;
-        }
         for (; r->at <= leaf->last; r->at++) {
             block_descriptor(&leaf->block, (uint32_t)(r->at - leaf->first), &d);
             name(r, &d);

@@ -81,10 +81,13 @@ static bool describe(reclaim *r, descriptor *d, segment_ref *path, uint32_t *dep
         return true;
     }
     const segment *leaf;
-    if (lookup_path(r->base, r->cache, r->at, path, depth, &leaf) == LOOKUP_NEED) {
+    const lookup_verdict verdict = lookup_path(r->base, r->cache, r->at, path, depth, &leaf);
+    if (verdict == LOOKUP_NEED)
         reclaim_need_segment(r, &path[*depth - 1]);
+    else if (verdict != LOOKUP_FOUND)
+        reclaim_fail(r, BW_BUG, "a step cannot be looked up");
+    if (verdict != LOOKUP_FOUND)
         return false;
-    }
     block_descriptor(&leaf->block, (uint32_t)(r->at - leaf->first), d);
     return true;
 }

@@ -3,8 +3,8 @@
 #include "protocol/stage.h"
 
 #include "base/alloc.h"
+#include "base/invariant.h"
 #include "base/mutant.h"
-#include <assert.h>
 #include <string.h>
 
 /* What an intent does not see of a staged batch. */
@@ -66,6 +66,8 @@ void stage_free(stage *s)
 
 bool stage_has_room(const stage *s, uint64_t bytes)
 {
+    MUST(s->count <= s->batches_max);
+    MUST(s->count > 0 || s->bytes == 0);
     if (s->count == 0)
         return true;
     return s->count < s->batches_max && s->bytes < s->bytes_max && bytes <= s->bytes_max - s->bytes;
@@ -93,6 +95,8 @@ bw_status stage_add(stage *s, const descriptor *d, uint64_t end_offset, view sta
     if (memory == NULL)
         return error_set(error, BW_NOMEM, "no memory to stage a batch");
 
+    MUST(s->count < s->batches_max);
+    MUST(d->shape.total_bytes <= UINT64_MAX - s->bytes);
     const uint32_t slot = s->count++;
     descriptor *copy = &s->descriptors[slot];
     uint8_t *at = memory;
@@ -109,6 +113,8 @@ bw_status stage_add(stage *s, const descriptor *d, uint64_t end_offset, view sta
         s->states[slot] = copy_view(&at, state);
         s->state_refs[slot] = (state_ref){0};
     }
+    MUST((size_t)(at - memory) <= d->id.size + d->shape.side.size + state_bytes);
+    MUST(copy->record.start <= copy->record.end);
     s->rest[slot] = (staged){.memory = memory, .token = token};
     s->bytes += d->shape.total_bytes;
     s->end_offset = end_offset;
@@ -118,7 +124,9 @@ bw_status stage_add(stage *s, const descriptor *d, uint64_t end_offset, view sta
 
 void stage_done(stage *s, uint64_t seq)
 {
-    assert(seq > s->published_seq && seq - s->published_seq <= s->count);
+    MUST_OR(seq > s->published_seq, return );
+    MUST_OR(seq - s->published_seq <= s->count, return );
+    MUST(!s->rest[seq - s->published_seq - 1].done);
     s->rest[seq - s->published_seq - 1].done = true;
 }
 
@@ -128,6 +136,9 @@ uint32_t stage_ready(stage *s, uint32_t max, const descriptor **descriptors, con
     uint32_t ready = 0;
     while (ready < s->count && ready < max && (s->rest[ready].done || MUTANT(stage_not_contiguous)))
         ready++;
+    MUST(ready <= s->count);
+    MUST(ready == 0 || s->descriptors[0].record.seq == s->published_seq + 1);
+    MUST(ready == 0 || s->descriptors[ready - 1].record.seq == s->published_seq + ready);
     *descriptors = s->descriptors;
     *states = s->states;
     *state_refs = s->state_refs;
@@ -137,8 +148,10 @@ uint32_t stage_ready(stage *s, uint32_t max, const descriptor **descriptors, con
 void stage_published(stage *s, uint32_t count, uint64_t first_step,
                      void (*each)(void *context, uint64_t token, uint64_t step), void *context)
 {
-    assert(count <= s->count);
+    MUST_OR(count <= s->count, return );
     for (uint32_t i = 0; i < count; i++) {
+        MUST(s->rest[i].done);
+        MUST(s->bytes >= s->descriptors[i].shape.total_bytes);
         if (each != NULL)
             each(context, s->rest[i].token, first_step + i);
         mem_free(s->rest[i].memory);
@@ -151,6 +164,8 @@ void stage_published(stage *s, uint32_t count, uint64_t first_step,
     memmove(s->rest, s->rest + count, left * sizeof *s->rest);
     s->count = left;
     s->published_seq += count;
+    MUST(left > 0 || s->bytes == 0);
+    MUST(left == 0 || s->descriptors[0].record.seq == s->published_seq + 1);
 }
 
 uint32_t stage_batches(const stage *s)

@@ -3,11 +3,11 @@
 #include "protocol/sweep.h"
 
 #include "base/alloc.h"
+#include "base/invariant.h"
 #include "base/mutant.h"
 #include "codec/small.h"
 #include "protocol/ask.h"
 #include "protocol/search.h"
-#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -66,6 +66,20 @@ bw_status sweep_new(chain *c, const sweep_options *options, sweep **out)
     return BW_OK;
 }
 
+/* What holds between events: nothing is asked for that could touch what must stay. */
+static void sound(const sweep *s)
+{
+    MUST(s->asks.used <= SWEEP_ASKS);
+    MUST(s->name_count <= NAMES_MAX);
+    MUST(s->state == SWEEP_IDLE || s->state == SWEEP_WALK || ask_any(&s->asks));
+    MUST(s->state != SWEEP_MARK || s->retired < s->limit);
+    MUST(s->state != SWEEP_DELETE || s->retired < s->limit);
+    MUST(s->state != SWEEP_MARK || s->options.apply);
+    MUST(s->state != SWEEP_DELETE || s->options.apply);
+    MUST(s->state != SWEEP_GHOSTS || s->options.apply);
+    MUST(s->options.blocks_max == 0 || s->blocks <= s->options.blocks_max);
+}
+
 void sweep_free(sweep *s)
 {
     if (s == NULL)
@@ -76,7 +90,8 @@ void sweep_free(sweep *s)
 
 void sweep_start(sweep *s, int64_t now_ns, int64_t deadline_ns)
 {
-    assert(!sweep_machine.running(s) && !chain_machine.running(s->chain));
+    MUST_OR(!sweep_machine.running(s), return );
+    MUST_OR(!chain_machine.running(s->chain), return );
     memset(&s->report, 0, sizeof s->report);
     s->now_ns = now_ns;
     s->deadline_ns = deadline_ns;
@@ -86,10 +101,12 @@ void sweep_start(sweep *s, int64_t now_ns, int64_t deadline_ns)
     memset(&s->after, 0, sizeof s->after);
     s->state = SWEEP_WALK;
     chain_start(s->chain, chain_held(s->chain) == NULL ? CHAIN_OPEN : CHAIN_NEWEST, now_ns);
+    sound(s);
 }
 
 static void end(sweep *s, bw_status status)
 {
+    MUST(s->state != SWEEP_IDLE);
     s->report.status = status;
     s->report.blocks_total = s->retired;
     s->state = SWEEP_IDLE;
@@ -109,11 +126,13 @@ static void walked(sweep *s)
         end(s, status);
         return;
     }
-    assert(chain_is_newest(s->chain));
+    MUST_OR(chain_is_newest(s->chain), return );
+    MUST_OR(chain_held(s->chain) != NULL, return );
     const genesis *g = chain_genesis(s->chain);
     s->report.newest = chain_held(s->chain)->version;
     const uint64_t newest_block = genesis_block(g, s->report.newest);
     s->limit = newest_block > 0 ? newest_block - 1 : 0;
+    MUST(s->report.newest > 0);
     if (MUTANT(newest_block_retired))
         s->limit = newest_block + 1;
     else if (MUTANT(block_before_newest_retired))
@@ -125,6 +144,7 @@ static void walked(sweep *s)
 
 static void list_more(sweep *s)
 {
+    MUST(!s->listed_all);
     s->state = SWEEP_LIST;
     s->name_count = 0;
     (void)ask_add(&s->asks, SWEEP_ASK_LIST, STORE_LIST, 0);
@@ -160,12 +180,15 @@ static void next_block(sweep *s)
         marked(s, STORE_EXISTS);
         return;
     }
+    MUST(s->marker.size > 0);
+    MUST(s->retired < s->limit);
     s->state = SWEEP_MARK;
     (void)ask_add(&s->asks, SWEEP_ASK_MARKER, STORE_CREATE, s->retired);
 }
 
 static void probed(sweep *s, uint64_t number, bool present)
 {
+    MUST(s->state == SWEEP_MARKERS);
     if (!search_answer(&s->search, number, present))
         return;
     if (!search_done(&s->search)) {
@@ -180,9 +203,12 @@ static void probed(sweep *s, uint64_t number, bool present)
 static void delete_names(sweep *s)
 {
     const uint64_t end_version = (s->retired + 1) * chain_genesis(s->chain)->block_size;
+    MUST(s->version > 0);
+    MUST(end_version < s->report.newest);
     s->name_count = 0;
     while (s->version < end_version && s->name_count < NAMES_MAX)
         key_manifest(&s->names[s->name_count++], s->version++);
+    MUST(s->version <= end_version);
     if (s->name_count > 0) {
         s->state = SWEEP_DELETE;
         (void)ask_add(&s->asks, SWEEP_ASK_DELETE, STORE_DELETE, s->retired);
@@ -195,6 +221,8 @@ static void delete_names(sweep *s)
 
 static void marked(sweep *s, store_outcome outcome)
 {
+    MUST(outcome == STORE_CREATED || outcome == STORE_EXISTS);
+    MUST(s->options.apply);
     if (outcome == STORE_CREATED)
         s->report.blocks_retired++;
     s->version = s->retired * chain_genesis(s->chain)->block_size;
@@ -208,6 +236,9 @@ static void marked(sweep *s, store_outcome outcome)
 static void listed(sweep *s, const store_list *list)
 {
     const genesis *g = chain_genesis(s->chain);
+    MUST_OR(list != NULL, return );
+    MUST(s->state == SWEEP_LIST);
+    MUST(s->limit <= genesis_block(g, s->report.newest));
     /* Whatever the markers say, what lies near the newest stays. */
     const uint64_t dead = s->retired < s->limit ? s->retired : s->limit;
     const uint64_t would = s->options.apply ? dead : dead + s->report.blocks_retired;
@@ -245,6 +276,8 @@ static void listed(sweep *s, const store_list *list)
 
 static void deleted(sweep *s)
 {
+    MUST(s->state == SWEEP_DELETE || s->state == SWEEP_GHOSTS);
+    MUST(s->name_count > 0);
     if (s->state == SWEEP_DELETE) {
         s->report.manifests_deleted += s->name_count;
         delete_names(s);
@@ -272,11 +305,13 @@ static bool sweep_next(void *self, machine_request *request)
     case SWEEP_ASK_DELETE:
         request->keys = s->names;
         request->key_count = s->name_count;
+        MUST(request->key_count > 0);
         break;
     case SWEEP_ASK_MARKER:
         key_marker(&request->key, a->number);
         request->bytes = s->marker.data;
         request->size = s->marker.size;
+        MUST(request->size > 0);
         break;
     default:
         key_marker(&request->key, a->number);
@@ -287,6 +322,8 @@ static bool sweep_next(void *self, machine_request *request)
 static void own_reply(sweep *s, ask *a, machine_reply *reply)
 {
     const ask copy = *a;
+    MUST(a->state == ASK_SENT);
+    MUST(s->state != SWEEP_IDLE);
     const bool marker = a->role == SWEEP_ASK_MARKER;
     const bool trusted = reply->outcome == STORE_UNKNOWN && MUTANT(marker_in_doubt_trusted);
     const bool answer =
@@ -324,11 +361,13 @@ static void sweep_reply(void *self, int64_t now_ns, machine_reply *reply)
         ask *a = ask_find(&s->asks, reply->id);
         if (a != NULL)
             own_reply(s, a, reply);
+        sound(s);
         return;
     }
     chain_machine.reply(s->chain, now_ns, reply);
     if (s->state == SWEEP_WALK && !chain_machine.running(s->chain))
         walked(s);
+    sound(s);
 }
 
 static void sweep_tick(void *self, int64_t now_ns)

@@ -63,6 +63,7 @@ void store_op_restart(store_op *op)
     op->attempts++;
     op->object_bytes = 0;
     op->modified_ms = 0;
+    op->lost = false;
     error_clear(&op->error);
     if (op->kind == STORE_GET)
         buf_reset(&op->out);

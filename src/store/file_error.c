@@ -47,6 +47,7 @@ void file_fail(file_backend *b, store_op *op, int number, const char *what)
             meaning = &meanings[i];
     }
     if (number == ENOENT && file_root_is_gone(b)) {
+        op->lost = true;
         store_op_end(op, STORE_FATAL, BW_IO, "%s: the store's directory was removed", what);
         return;
     }

@@ -47,6 +47,7 @@ static bool refuse_write(const file_backend *b, store_op *op)
         return true;
     }
     if (atomic_load(&b->poisoned)) {
+        op->lost = true;
         store_op_end(op, STORE_FATAL, BW_IO,
                      "%s: an earlier fsync failed; what reached the disk is unknown, so nothing is "
                      "written any more: look at the device, then open again",

@@ -99,6 +99,7 @@ typedef struct store_op {
     int64_t modified_ms;   /* head, get: advisory */
     store_mapping mapping; /* map */
     store_list list;       /* list: release with store_list_free */
+    bool lost; /* no write will ever be taken again by this store, nor by a clone: open another */
     bw_error
         error; /* any outcome that is not OK, CREATED, EXISTS or NOT_FOUND: code, key, message */
 

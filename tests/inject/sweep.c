@@ -35,12 +35,12 @@ static bool may_say(const scene *w, bw_status status)
     }
 }
 
-/* What a handle may go on saying once the machine works again: it was fail-stopped. UNKNOWN is what
- * a commit stays whose fsync failed, until a new handle looks. */
+/* What a handle may go on saying once the machine works again: it was fail-stopped. Never UNKNOWN:
+ * a handle that cannot find out is finished. */
 static bool is_stopped(bw_status status)
 {
     return bw_status_class(status) == BW_CLASS_FATAL || status == BW_IO || status == BW_NO_SPACE ||
-           status == BW_UNKNOWN || status == BW_DENIED;
+           status == BW_DENIED;
 }
 
 static void say_wrong(scene *w, const char *what, const char *step, bw_status status)

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The same seed is the same simulation; what a fault is called does not depend on other faults; a
  * seed shrinks to the faults that are asked for. */
-#include "sim.h"
+#include "campaign.h"
+#include "trial.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,7 +14,8 @@
 #include <cmocka.h>
 
 #define SEEDS 24u
-#define FIRED_MAX 65536u
+#define FIRED_MAX FAULTS_MAX
+#define PLAN_OF 16u
 
 static void a_seed_is_the_same_twice(void **state)
 {
@@ -71,12 +73,55 @@ static void kept_faults_are_the_ones_that_happen(void **state)
     assert_false(none.violated);
 }
 
+/* Other dice are another run of the same plan; the same dice are the same run, in whatever process;
+ * who is absent does nothing, and fewer faults are fewer. */
+static void dice_are_thrown_for_one_plan(void **state)
+{
+    (void)state;
+    trial *own = trial_new(), *other = trial_new(), *again = trial_new();
+    const setting first = {.seed = PLAN_OF, .versions = 40}, second = {PLAN_OF, 7, .versions = 40};
+    trial_run(&first, NULL, 0, false, own);
+    trial_run(&second, NULL, 0, false, other);
+    trial_run(&second, other->fired, other->fired_count, false, again);
+    assert_true(own->ended && other->ended && other->fired_count > 0);
+    assert_true(own->result.trace != other->result.trace);
+    assert_memory_equal(&other->result, &again->result, sizeof again->result);
+    const setting alone = {.seed = PLAN_OF, .absent = UINT32_MAX, .only_faults = true};
+    trial_run(&alone, NULL, 0, false, again);
+    assert_true(again->ended && !again->result.violated);
+    assert_int_equal(again->result.requests, 0);
+    const setting thin = {.seed = PLAN_OF, .versions = 40, .thin = 31};
+    trial_run(&thin, NULL, 0, false, again);
+    assert_true(again->ended && !again->result.violated);
+    assert_int_equal(again->fired_count, 0);
+    trial_free(own);
+    trial_free(other);
+    trial_free(again);
+}
+
+/* Nothing is found where nothing fails, and what was there is left alone. */
+static void a_hunt_in_vain(void **state)
+{
+    (void)state;
+    trial *t = trial_new();
+    uint32_t count = 0;
+    const setting s = {.seed = PLAN_OF, .versions = 12, .only_faults = true};
+    trial_run(&s, NULL, 0, false, t);
+    const uint64_t trace = t->result.trace;
+    assert_false(trial_hunt(&s, "I5", SIZE_MAX, true, campaign_clock() + 0.2, t, &count));
+    assert_true(count > 0);
+    assert_int_equal(t->result.trace, trace);
+    trial_free(t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_seed_is_the_same_twice),
         cmocka_unit_test(seeds_differ),
         cmocka_unit_test(kept_faults_are_the_ones_that_happen),
+        cmocka_unit_test(dice_are_thrown_for_one_plan),
+        cmocka_unit_test(a_hunt_in_vain),
     };
     return cmocka_run_group_tests_name("sim_determinism", tests, NULL, NULL);
 }

@@ -18,7 +18,7 @@
 #include <cmocka.h>
 
 #define PATIENCE (60 * NS_PER_S)
-#define COUNT_DEFAULT 120u
+#define COUNT_DEFAULT 1000u
 
 typedef struct recorder {
     lock lock;

@@ -2,7 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/hash.h"
 
+#include <openssl/crypto.h>
+#include <openssl/evp.h>
 #include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <setjmp.h>
@@ -17,6 +21,42 @@ static void check_hex(const hash128 *hash, const char *expected)
     char hex[HASH_HEX_BYTES];
     hex_encode(hash->bytes, HASH_BYTES, hex);
     assert_string_equal(hex, expected);
+}
+
+/* libcrypto's own memory. */
+static atomic_bool exhausted;
+
+static void *crypto_malloc(size_t size, const char *file, int line)
+{
+    (void)file;
+    (void)line;
+    return size == 0 || atomic_load(&exhausted) ? NULL : malloc(size);
+}
+
+static void *crypto_realloc(void *memory, size_t size, const char *file, int line)
+{
+    (void)file;
+    (void)line;
+    return atomic_load(&exhausted) ? NULL : realloc(memory, size);
+}
+
+static void crypto_free(void *memory, const char *file, int line)
+{
+    (void)file;
+    (void)line;
+    free(memory);
+}
+
+/* Must be the first test of the process. */
+static void memory_that_runs_out_at_the_first_hash_fails_no_later_one(void **state)
+{
+    (void)state;
+    hash128 hash;
+    atomic_store(&exhausted, true);
+    assert_int_equal(hash_bytes("abc", 3, &hash), BW_NOMEM);
+    atomic_store(&exhausted, false);
+    assert_int_equal(hash_bytes("abc", 3, &hash), BW_OK);
+    check_hex(&hash, "ba7816bf8f01cfea414140de5dae2223");
 }
 
 static void known_values(void **state)
@@ -102,7 +142,13 @@ static void hex_is_exact(void **state)
 
 int main(void)
 {
+    /* libcrypto makes what it keeps for itself before memory runs out: that it forgets no failure
+     * of its own is not our subject. */
+    if (CRYPTO_set_mem_functions(crypto_malloc, crypto_realloc, crypto_free) != 1)
+        return 1;
+    EVP_MD_free(EVP_MD_fetch(NULL, "SHA256", NULL));
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(memory_that_runs_out_at_the_first_hash_fails_no_later_one),
         cmocka_unit_test(known_values),
         cmocka_unit_test(pieces_make_the_whole),
         cmocka_unit_test(threads_do_not_disturb_each_other),

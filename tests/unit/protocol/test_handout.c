@@ -100,7 +100,7 @@ static void starts(void **state)
     handout_free(h);
 }
 
-static skip_range resume_skips[2] = {{2, 8}, {11, 14}};
+static skip_range resume_skips[2] = {{2, 8}, {11, 14}}, far_skips[2] = {{18, 25}, {30, 35}};
 static const struct {
     const char *name;
     cursor c;
@@ -137,6 +137,24 @@ static const struct {
      14,
      1,
      10},
+    {"a skip that began leads beyond the end",
+     {.uuid = {1}, .step = 25, .dp = 2, .has_nonce = true, .skip_count = 1, .skips = far_skips},
+     BW_OK,
+     25,
+     1,
+     17},
+    {"a skip that has yet to begin",
+     {.uuid = {1}, .step = 35, .dp = 2, .skip_count = 2, .skips = far_skips},
+     BW_BEYOND_END,
+     0,
+     0,
+     0},
+    {"an item behind a skip beyond the end",
+     {.uuid = {1}, .step = 25, .item = 1, .dp = 2, .skip_count = 1, .skips = far_skips},
+     BW_BEYOND_END,
+     0,
+     0,
+     0},
 };
 
 static void resumes(void **state)
@@ -179,6 +197,28 @@ static void a_rewritten_history(void **state)
     uint64_t step;
     assert_int_equal(handout_resume(h, &young, &zero, NULL), BW_OK);
     assert_false(handout_nonce_step(h, &young, &step));
+    handout_free(h);
+}
+
+/* What a reader saves it can go on from, though the skip that it jumped reaches beyond the end. */
+static void a_cursor_saved_beyond_the_end(void **state)
+{
+    (void)state;
+    bw_error error;
+    handout *h = handout_of(0, 1), *again = handout_of(0, 1);
+    manifest m = at(0, 20);
+    const cursor c = {.uuid = {1}, .step = 17, .dp = 2, .skip_count = 1, .skips = far_skips};
+    cursor saved;
+    assert_int_equal(handout_resume(h, &m, &c, &error), BW_OK);
+    handout_advance(h, 1, 7);
+    assert_int_equal(handout_step(h), 25);
+    assert_int_equal(handout_cursor(h, &m, &saved), BW_OK);
+    assert_int_equal(handout_resume(again, &m, &saved, &error), BW_OK);
+    assert_int_equal(handout_step(again), 25);
+    m.sealed = true;
+    assert_true(handout_at_end(again, &m));
+    cursor_free(&saved);
+    handout_free(again);
     handout_free(h);
 }
 
@@ -316,6 +356,7 @@ int main(void)
         cmocka_unit_test(starts),
         cmocka_unit_test(resumes),
         cmocka_unit_test(a_rewritten_history),
+        cmocka_unit_test(a_cursor_saved_beyond_the_end),
         cmocka_unit_test(items_and_steps_in_order),
         cmocka_unit_test(plans_name_the_slice),
         cmocka_unit_test(a_footer_places_the_slice),

@@ -1,0 +1,43 @@
+// SPDX-FileCopyrightText: The BatchWeave authors
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * Trials: a setting run once, or with other dice until it fails. Each in a process of its own,
+ * since it may end in an assertion.
+ */
+#ifndef SIM_TRIAL_H
+#define SIM_TRIAL_H
+
+#include "sim.h"
+
+#define FAULTS_MAX 65536u
+
+/** What is run: a seed's plan, the dice, and what may happen. */
+typedef struct setting {
+    uint64_t seed, dice;
+    uint32_t versions, absent, thin;
+    uint64_t left_out;
+    bool only_faults;
+} setting;
+
+typedef struct trial {
+    setting setting;
+    sim_result result;
+    bool ended; /* false: its process died */
+    size_t fired_count;
+    uint64_t fired[FAULTS_MAX]; /* the faults that happened, in the order of time */
+} trial;
+
+trial *trial_new(void);
+void trial_free(trial *t);
+void trial_copy(trial *to, const trial *from);
+/** Runs `s` with the faults in `kept` (any order), or with all that are drawn when it is NULL.
+ * `story` also tells it on stdout. */
+void trial_run(const setting *s, const uint64_t *kept, size_t count, bool story, trial *t);
+bool trial_fails(const trial *t, const char *invariant);
+/** Runs `s` with other dice, on two processes, until `until`: for the trial that breaks `invariant`
+ * with the fewest faults, below `fewer_than`, or only until the first one. False: none; `t` is as
+ * it was. `*count` counts trials. */
+bool trial_hunt(const setting *s, const char *invariant, size_t fewer_than, bool first,
+                double until, trial *t, uint32_t *count);
+
+#endif
