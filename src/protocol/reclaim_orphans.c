@@ -164,7 +164,7 @@ void reclaim_judge(reclaim *r)
         segment_ref path[SEGMENT_LEVELS_MAX];
         uint32_t depth;
         const segment *leaf;
-        const lookup_found verdict = lookup_path(base, r->cache, r->at, path, &depth, &leaf);
+        const lookup_verdict found = lookup_path(base, r->cache, r->at, path, &depth, &leaf);
         if (found == LOOKUP_NEED)
             reclaim_need_segment(r, &path[depth - 1]);
         else if (found != LOOKUP_FOUND)
