@@ -64,38 +64,73 @@ static uint64_t share(uint64_t room, uint64_t active)
     return room / active + (room % active != 0);
 }
 
+static uint64_t lag_room(const intent_try *t, uint64_t active)
+{
+    const genesis *g = t->aid->genesis;
+    const uint64_t ahead = t->base->next - manifest_frontier(t->base);
+    if (!g->has_max_lag)
+        return UINT64_MAX;
+    return ahead < g->max_lag ? share(g->max_lag - ahead, active) : 0;
+}
+
+/* How many of `steps` descriptors fit into this producer's share of the bytes; at least one, if the
+ * whole room has place for it. */
+static uint64_t bytes_room(const intent_try *t, const descriptor *d, uint64_t steps,
+                           uint64_t active)
+{
+    const genesis *g = t->aid->genesis;
+    MUST(t->base->swept_bytes <= t->base->committed_bytes);
+    const uint64_t held = t->base->committed_bytes - t->base->swept_bytes;
+    const uint64_t room = held < g->max_bytes ? g->max_bytes - held : 0;
+    const uint64_t mine = share(room, active);
+    uint64_t bytes = 0, fit = 0;
+    while (fit < steps) {
+        bytes += d[fit].shape.total_bytes;
+        if (bytes > (fit == 0 ? room : mine))
+            break;
+        fit++;
+    }
+    MUST(fit <= steps);
+    return fit;
+}
+
 /* How many of the `left` descriptors from `d` on the namespace's limits let through now. Without a
  * group there is no limit. */
 static uint32_t limit_room(const intent_try *t, const descriptor *d, uint32_t left)
 {
+    if (t->base->group_count == 0 || left == 0)
+        return left;
+    const uint64_t active = active_producers(t->base);
+    const uint64_t lag = lag_room(t, active);
+    const uint64_t steps = lag < left ? lag : left;
+    return (uint32_t)(t->aid->genesis->has_max_bytes ? bytes_room(t, d, steps, active) : steps);
+}
+
+/* Which limit it is, and what holds it. */
+static intent_verdict blocked(const intent_try *t, view id)
+{
     const manifest *base = t->base;
     const genesis *g = t->aid->genesis;
-    if (base->group_count == 0 || left == 0)
-        return left;
-    const uint64_t active = active_producers(base);
-    uint64_t steps = left;
-    if (g->has_max_lag) {
-        const uint64_t ahead = base->next - manifest_frontier(base);
-        const uint64_t room = ahead < g->max_lag ? share(g->max_lag - ahead, active) : 0;
-        steps = room < steps ? room : steps;
-    }
-    if (g->has_max_bytes) {
-        MUST(base->swept_bytes <= base->committed_bytes);
-        const uint64_t held = base->committed_bytes - base->swept_bytes;
-        const uint64_t room = held < g->max_bytes ? g->max_bytes - held : 0;
-        const uint64_t mine = share(room, active);
-        uint64_t bytes = 0, fit = 0;
-        while (fit < steps) {
-            bytes += d[fit].shape.total_bytes;
-            /* At least one, if the whole room has place for it. */
-            if (bytes > (fit == 0 ? room : mine))
-                break;
-            fit++;
-        }
-        steps = fit;
-    }
-    MUST(steps <= left);
-    return (uint32_t)steps;
+    keeper k;
+    const bool lags = lag_room(t, 1) == 0;
+    if (!lags && base->trim > base->swept)
+        return intent_refuse(t, BW_BLOCKED,
+                             "%.*s stands at max_bytes, %llu: %llu steps wait for a sweep "
+                             "(batchweave gc --apply)",
+                             VIEW_ARGS(id), (unsigned long long)g->max_bytes,
+                             (unsigned long long)(base->trim - base->swept));
+    if (!(lags ? manifest_frontier_keeper(base, &k) : manifest_w_keeper(base, &k)))
+        return intent_refuse(t, BW_BUG, "a limit without a group");
+    const bool pinned = k.pin != NULL;
+    return intent_refuse(t, BW_BLOCKED,
+                         "%.*s stands at %s, %llu: group %.*s %s%.*s at step %llu, and last "
+                         "committed version %llu",
+                         VIEW_ARGS(id), lags ? "max_lag" : "max_bytes",
+                         (unsigned long long)(lags ? g->max_lag : g->max_bytes),
+                         VIEW_ARGS(k.group->name), pinned ? "has pin " : "holds",
+                         pinned ? (int)k.pin->id.size : 0,
+                         pinned ? (const char *)k.pin->id.data : "", (unsigned long long)k.step,
+                         (unsigned long long)k.group->last_version);
 }
 
 /* How many of the `left` descriptors this candidate takes, by the caps of block, commit and
@@ -268,8 +303,7 @@ intent_verdict intent_publish_apply(const intent *i, const intent_try *t)
     const uint32_t allowed = limit_room(t, rest, left);
     MUST(allowed <= left);
     if (left > 0 && allowed == 0)
-        return intent_refuse(t, BW_BLOCKED, "%.*s stands at a limit of the namespace",
-                             VIEW_ARGS(e->id));
+        return blocked(t, e->id);
     const segment_ref *fold = t->aid->durable_fold;
     if (fold != NULL &&
         (fold->first != manifest_tail_first(t->base) || fold->last + 1 != t->base->next))
