@@ -6,6 +6,7 @@
 #include "base/invariant.h"
 #include "client/follower.h"
 #include "client/stats.h"
+#include "protocol/limit.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -223,6 +224,32 @@ static int64_t commit_age_ms(const manifest *m)
     return clock_age_ms(clock_system(), m->clock_ms);
 }
 
+/* At which limit the next batch stands, one of mean size. */
+static limit_kind limit_of(const bw_consumer *c, const manifest *m, keeper *k)
+{
+    const uint64_t mean = m->next > 0 ? m->committed_bytes / m->next : 0;
+    return limit_reached(c->space->genesis, m, mean, k);
+}
+
+/* Producers that wait for a group wait for this job when it is its own: then nobody moves, until it
+ * pins a later step (DESIGN 11). */
+static const char *tell_limit(const bw_consumer *c, const manifest *m, char *text)
+{
+    keeper k = {.step = 0};
+    char limit[LIMIT_TEXT_BYTES];
+    const limit_kind kind = limit_of(c, m, &k);
+    if (kind == LIMIT_NONE)
+        return "";
+    const bool own =
+        kind != LIMIT_SWEEP && c->group != NULL && view_equal(k.group->name, view_text(c->group));
+    (void)snprintf(text, LIMIT_TEXT_BYTES + 256, "; producers stand at %s%s",
+                   limit_tell(c->space->genesis, m, kind, &k, limit),
+                   own ? ": this job and its producers wait for each other until it pins a later "
+                         "step; the limit is smaller than what it reads between two checkpoints"
+                       : "");
+    return text;
+}
+
 /* The time is over: with the facts that tell a slow producer from a dead one, and both from a slow
  * store. */
 static bw_status starved_locked(const bw_consumer *c, const fetch *f, bw_error *error)
@@ -237,7 +264,7 @@ static bw_status starved_locked(const bw_consumer *c, const fetch *f, bw_error *
         error_copy(error, &f->error);
         return f->error.code;
     }
-    char producers[128];
+    char producers[128], limit[LIMIT_TEXT_BYTES + 256];
     if (f != NULL)
         (void)error_set(error, BW_STARVED,
                         "step %" PRIu64 " is committed and still being read; the newest step is "
@@ -246,9 +273,9 @@ static bw_status starved_locked(const bw_consumer *c, const fetch *f, bw_error *
     else
         (void)error_set(error, BW_STARVED,
                         "step %" PRIu64 " is not committed yet: version %" PRIu64 " has %" PRIu64
-                        " steps; %s; the last commit is %.1f s old by its committer's clock",
+                        " steps; %s; the last commit is %.1f s old by its committer's clock%s",
                         step, m->version, m->next, tell_producers(m, producers),
-                        (double)commit_age_ms(m) / 1000);
+                        (double)commit_age_ms(m) / 1000, tell_limit(c, m, limit));
     error_set_step(error, step);
     return BW_STARVED;
 }
@@ -423,6 +450,12 @@ bw_status consumer_wait_reason(bw_consumer *c, char *json, size_t cap, size_t *l
     json_put_u64(&out, "producers_alive", seen.alive);
     json_put_u64(&out, "producers_finished", seen.finished);
     json_put_i64(&out, "last_commit_age_ms", commit_age_ms(m));
+    char limit[LIMIT_TEXT_BYTES + 256];
+    const char *told = tell_limit(c, m, limit);
+    if (*told != '\0')
+        json_put_text(&out, "limit", told + 2);
+    else
+        json_put_null(&out, "limit");
     const bw_error *why = c->locked.failure.code != BW_OK ? &c->locked.failure
                           : f != NULL                     ? &f->error
                                                           : NULL;

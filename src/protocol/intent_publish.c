@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* publish and finish: the next TGBs of a producer (R3, R7, R10). Key: token and seq. */
 #include "protocol/intent_draft.h"
+#include "protocol/limit.h"
 
 #include "base/alloc.h"
 #include "base/invariant.h"
@@ -10,9 +11,6 @@
 
 /* A commit may exceed the soft cap of the tail by this much of its own; the rest goes next time. */
 #define OWN_BYTES_MAX ((size_t)1 << 20)
-/* A producer counts as active while its last commit is at most this many rounds of the map old. */
-#define ACTIVE_ROUNDS 8u
-
 /* How many of `descriptors` the base has. They are contiguous; false when they do not continue the
  * entry. */
 static bool count_already(const intent *i, const producer_entry *e, uint32_t *already)
@@ -44,93 +42,17 @@ static bool count_already(const intent *i, const producer_entry *e, uint32_t *al
     return true;
 }
 
-static uint64_t active_producers(const manifest *base)
-{
-    const uint64_t window = (uint64_t)ACTIVE_ROUNDS * base->producer_count;
-    uint64_t active = 0;
-    for (uint32_t k = 0; k < base->producer_count; k++) {
-        const producer_entry *e = &base->producers[k];
-        MUST(e->last_commit <= base->version);
-        if (!e->finished && !e->forgotten && base->version - e->last_commit <= window)
-            active++;
-    }
-    MUST(active <= base->producer_count);
-    return active > 0 ? active : 1;
-}
-
-static uint64_t share(uint64_t room, uint64_t active)
-{
-    MUST_OR(active > 0, return 0);
-    return room / active + (room % active != 0);
-}
-
-static uint64_t lag_room(const intent_try *t, uint64_t active)
-{
-    const genesis *g = t->aid->genesis;
-    const uint64_t ahead = t->base->next - manifest_frontier(t->base);
-    if (!g->has_max_lag)
-        return UINT64_MAX;
-    return ahead < g->max_lag ? share(g->max_lag - ahead, active) : 0;
-}
-
-/* How many of `steps` descriptors fit into this producer's share of the bytes; at least one, if the
- * whole room has place for it. */
-static uint64_t bytes_room(const intent_try *t, const descriptor *d, uint64_t steps,
-                           uint64_t active)
-{
-    const genesis *g = t->aid->genesis;
-    MUST(t->base->swept_bytes <= t->base->committed_bytes);
-    const uint64_t held = t->base->committed_bytes - t->base->swept_bytes;
-    const uint64_t room = held < g->max_bytes ? g->max_bytes - held : 0;
-    const uint64_t mine = share(room, active);
-    uint64_t bytes = 0, fit = 0;
-    while (fit < steps) {
-        bytes += d[fit].shape.total_bytes;
-        if (bytes > (fit == 0 ? room : mine))
-            break;
-        fit++;
-    }
-    MUST(fit <= steps);
-    return fit;
-}
-
-/* How many of the `left` descriptors from `d` on the namespace's limits let through now. Without a
- * group there is no limit. */
-static uint32_t limit_room(const intent_try *t, const descriptor *d, uint32_t left)
-{
-    if (t->base->group_count == 0 || left == 0)
-        return left;
-    const uint64_t active = active_producers(t->base);
-    const uint64_t lag = lag_room(t, active);
-    const uint64_t steps = lag < left ? lag : left;
-    return (uint32_t)(t->aid->genesis->has_max_bytes ? bytes_room(t, d, steps, active) : steps);
-}
-
 /* Which limit it is, and what holds it. */
-static intent_verdict blocked(const intent_try *t, view id)
+static intent_verdict blocked(const intent_try *t, const descriptor *d)
 {
-    const manifest *base = t->base;
-    const genesis *g = t->aid->genesis;
+    char text[LIMIT_TEXT_BYTES];
     keeper k;
-    const bool lags = lag_room(t, 1) == 0;
-    if (!lags && base->trim > base->swept)
-        return intent_refuse(t, BW_BLOCKED,
-                             "%.*s stands at max_bytes, %llu: %llu steps wait for a sweep "
-                             "(batchweave gc --apply)",
-                             VIEW_ARGS(id), (unsigned long long)g->max_bytes,
-                             (unsigned long long)(base->trim - base->swept));
-    if (!(lags ? manifest_frontier_keeper(base, &k) : manifest_w_keeper(base, &k)))
-        return intent_refuse(t, BW_BUG, "a limit without a group");
-    const bool pinned = k.pin != NULL;
-    return intent_refuse(t, BW_BLOCKED,
-                         "%.*s stands at %s, %llu: group %.*s %s%.*s at step %llu, and last "
-                         "committed version %llu",
-                         VIEW_ARGS(id), lags ? "max_lag" : "max_bytes",
-                         (unsigned long long)(lags ? g->max_lag : g->max_bytes),
-                         VIEW_ARGS(k.group->name), pinned ? "has pin " : "holds",
-                         pinned ? (int)k.pin->id.size : 0,
-                         pinned ? (const char *)k.pin->id.data : "", (unsigned long long)k.step,
-                         (unsigned long long)k.group->last_version);
+    const genesis *g = t->aid->genesis;
+    const limit_kind kind = limit_reached(g, t->base, d->shape.total_bytes, &k);
+    MUST(kind != LIMIT_NONE);
+    MUST(t->base->group_count > 0);
+    return intent_refuse(t, BW_BLOCKED, "%.*s stands at %s", VIEW_ARGS(d->id),
+                         limit_tell(g, t->base, kind, &k, text));
 }
 
 /* How many of the `left` descriptors this candidate takes, by the caps of block, commit and
@@ -300,10 +222,10 @@ intent_verdict intent_publish_apply(const intent *i, const intent_try *t)
         return verdict;
 
     const descriptor *rest = i->publish.descriptors + result->already;
-    const uint32_t allowed = limit_room(t, rest, left);
+    const uint32_t allowed = limit_room(t->aid->genesis, t->base, rest, left);
     MUST(allowed <= left);
     if (left > 0 && allowed == 0)
-        return blocked(t, e->id);
+        return blocked(t, rest);
     const segment_ref *fold = t->aid->durable_fold;
     if (fold != NULL &&
         (fold->first != manifest_tail_first(t->base) || fold->last + 1 != t->base->next))
