@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The BatchWeave authors
 // SPDX-License-Identifier: Apache-2.0
 /**
- * What `produce` reads: items one after the other, from packed text, frames, or a child's frames,
- * and the position behind each, so that a restart goes on with the very next one.
+ * What `produce` reads: items one after the other, from packed text, frames, a child's frames, or
+ * records, and the position behind each, so that a restart goes on with the very next one.
  */
 #ifndef CLI_SOURCE_H
 #define CLI_SOURCE_H
@@ -31,9 +31,13 @@ typedef int (*source_tick)(void *context);
  * BW_INPUT_BAD, BW_INVALID.
  */
 bw_status source_new(cli *c, source **out);
-/** "samples" for text, else "raw": what items are unless the setting `kind` says otherwise. */
+/** "samples" for text, lines and archives, "safetensors" for tokens, else "raw": what items are
+ * unless the setting `kind` says otherwise. */
 const char *source_kind(const source *s);
-bool source_is_text(const source *s);
+/** The word before the colon of the operand, "--exec" for a child. */
+const char *source_name(const source *s);
+/** Bad records that were skipped, those of runs before this one included. */
+uint64_t source_skipped(const source *s);
 /** Whether a resume state, in hex digits, is of another input than this one. */
 bool source_differs(const source *s, const char *state_digits);
 /**
@@ -44,7 +48,7 @@ bw_status source_resume(source *s, uint64_t offset, const void *state, size_t st
                         bool new_input);
 /** Then goes there. For --exec the child starts here. */
 bw_status source_begin(source *s, uint64_t offset, source_tick tick, void *context);
-/** Bytes of frames that were read so far: whether the input moves. Text never waits. */
+/** Bytes that were read so far: whether the input moves. Text never waits. */
 uint64_t source_bytes(const source *s);
 /** The next item. BW_END at the end of all input; else the failure of the input: everything before
  * it was given. */

@@ -25,3 +25,12 @@
 #define LIVENESS 917            /* G11: once faults stop, a rank arrives and a sweep leaves nothing behind */
 #define OPENABLE 918            /* G11: the namespace can be opened */
 #define SWEEPING 919            /* blocks are retired and names deleted as the other configurations assume */
+#define TRIM_FORWARD 920        /* the trim step never falls */
+#define RETAINED 921            /* G7: the trim step is at or below every hold and every pin, acknowledged ones too */
+#define RUNNING 922             /* G7: … and what the running launch has not trained on yet */
+#define REACHABLE 923           /* G7: nothing is deleted that a pin, a hold or a running launch can reach */
+#define ALWAYS_HELD 924         /* a group always holds something */
+#define KEPT 925                /* a pin that was acknowledged is there until it is given back */
+#define LAUNCH_FENCED 926       /* nothing of a launch after its successor */
+#define LAUNCH_SUCCESSOR 927    /* a launch or a removal that thaws does not undo its successor */
+#define BOUNDED 928             /* G8: once a launch pinned, only pins hold anything */

@@ -20,6 +20,7 @@ class Configuration:
     what: str
     run: str                    # the processes beside the world
     sizes: Dict[str, int]       # macros of bounds.pml
+    model: str = "protocol"     # the file it is a configuration of
     large: bool = False         # worth an optimising compiler
     broken: List[str] = dataclasses.field(default_factory=list)
     held: Dict[str, str] = dataclasses.field(default_factory=dict)
@@ -28,7 +29,7 @@ class Configuration:
 # The block before the newest one: see docs/protocol.md.
 MARGIN = "a margin: the version after a retired block is on the chain, so nothing can be created there"
 
-CONFIGURATIONS = [
+COMMITS = [
     # T1: NO_R8_CREATED. P sleeps before its create, the name's block is retired, CREATED, acknowledged: lost.
     # T2: NO_R8_OURS. EXISTS, a duplicate of P's own create lands on the dead name, "it was us": lost.
     # T3: NO_R8_LOST. P's create landed, the reply was lost, a zombie lands on the dead name: "lost" is false.
@@ -140,6 +141,40 @@ CONFIGURATIONS = [
         held={"R8_BEFORE": MARGIN, "R8_NEWEST_BLOCK": "R8_BEFORE keeps more"}),
 ]
 
+# Groups, launches, holds and pins: retention.pml. "running" and "removed" have one rule each that is not in
+# DESIGN 11, and whose removal is what DESIGN 11 says: see docs/protocol.md.
+RETENTION = [
+    Configuration(
+        "pins", "a trainer that becomes a zombie, and the next launch, from any checkpoint; a second group",
+        "run Trainer(1, SLOT, 1); run Trainer(2, SLOT + 1, 3);", dict(MAXV=5, SLOTS=4), model="retention", large=True,
+        broken=["G_W", "G_AGAIN", "G_PIN_TRIM", "G_LAUNCH_TRIM", "G_HOLD", "G_CLEAR", "G_SAME", "G_LAST", "G_LAUNCH",
+                "G_MARKER"],
+        held={"G_MAX": "G_PIN_TRIM and G_LAUNCH_TRIM: nothing is accepted that would lower W below trim"}),
+    Configuration(
+        "deletes", "the same, and a process that deletes",
+        "run Trainer(1, SLOT, 1); run Trainer(2, SLOT + 1, 1); run Deleter();", dict(MAXV=5, SLOTS=2, OTHERS=3),
+        model="retention", broken=["G_PROVED"]),
+    Configuration(
+        "releases", "an operator releases a pin, a trainer uses its id anew",
+        "run Trainer(2, SLOT, 3); run Operator(3, SLOT + 3, 2, false);", dict(MAXV=5, SLOTS=5, OTHERS=1),
+        model="retention", broken=["G_NONCE"]),
+    Configuration(
+        "launches", "two launches that resume the group at once",
+        "run Trainer(2, SLOT, 2); run Trainer(3, SLOT + 2, 2);", dict(MAXV=4, SLOTS=4, OTHERS=1),
+        model="retention", broken=["G_NUMBER"]),
+    Configuration(
+        "running", "a launch that keeps fewer pins than the one before it",
+        "run Trainer(1, SLOT, 1); run Trainer(2, SLOT + 1, 3);", dict(MAXV=5, SLOTS=4, FOLLOW=1), model="retention",
+        large=True, broken=["G_FOLLOW"]),
+    Configuration(
+        "removed", "a group that is removed while launches resume it",
+        "run Trainer(2, SLOT, 1); run Trainer(3, SLOT + 1, 2); run Operator(1, SLOT + 3, 2, true);",
+        dict(MAXV=5, SLOTS=5, OTHERS=0, UNIQUE=1), model="retention", large=True,
+        broken=["G_UNIQUE", "G_REMOVE"]),
+]
+
+CONFIGURATIONS = COMMITS + RETENTION
+
 # Everything at once: too large to be searched in full, so by bitstate hashing.
 UNION = Configuration(
     "union", "two incarnations, an operator, a rank, two kinds of sweeper, a zombie",
@@ -147,5 +182,5 @@ UNION = Configuration(
     "run Judge(); run Sweeper(); run Sweeper(); run Network();",
     dict(MAXV=6, SLOTS=6, ZOMBIES=1, ZOMBIE_FENCE=1, GOAL=2, SWEEPERS=2, FORCED=1), large=True)
 
-# Relaxations rather than rules: what is clean without them may be done.
-MAY_BE_RELAXED = ["EAGER_KEEPS"]
+# Relaxations rather than rules, and rules that others imply: what is clean without them may be done.
+MAY_BE_RELAXED = ["EAGER_KEEPS", "G_MAX"]

@@ -13,5 +13,6 @@
 #include <batchweave/samples.h>
 #include <batchweave/space.h>
 #include <batchweave/status.h>
+#include <batchweave/tensors.h>
 
 #endif

@@ -63,14 +63,15 @@ static void read_group_head(wire_reader *r, group *g)
 
 /* Reads a group; its pins go to `pins`, which has room for PINS_MAX (NULL: they are only counted).
  * */
-static void read_group(wire_reader *r, uint64_t trim, group *g, pin *pins)
+static void read_group(wire_reader *r, const manifest *m, group *g, pin *pins)
 {
     read_group_head(r, g);
-    r->failed |= g->has_hold && g->hold < trim;
+    r->failed |= g->has_hold && (g->hold < m->trim || g->hold > m->next);
     pin before = {.nonce = 0}, one = {.nonce = 0};
     for (uint32_t i = 0; i < g->pin_count && !r->failed; i++) {
         read_pin(r, &one);
-        r->failed |= one.step < trim || (i > 0 && view_compare(before.id, one.id) >= 0);
+        r->failed |= one.step < m->trim || one.step > m->next ||
+                     (i > 0 && view_compare(before.id, one.id) >= 0);
         before = one;
         if (pins != NULL)
             pins[i] = one;
@@ -91,7 +92,7 @@ bw_status groups_read(wire_reader *r, manifest *m, bw_error *error)
     wire_reader first_pass = *r;
     uint32_t pin_count = 0;
     for (uint32_t i = 0; i < count; i++) {
-        read_group(&first_pass, m->trim, &m->groups[i], NULL);
+        read_group(&first_pass, m, &m->groups[i], NULL);
         if (first_pass.failed ||
             (i > 0 && view_compare(m->groups[i - 1].name, m->groups[i].name) >= 0))
             return error_set(error, BW_CORRUPT, "manifest: group %u breaks the format", i);
@@ -102,7 +103,7 @@ bw_status groups_read(wire_reader *r, manifest *m, bw_error *error)
         return error_set(error, BW_NOMEM, "manifest: no memory for %u pins", pin_count);
     pin *next = m->pin_storage;
     for (uint32_t i = 0; i < count; i++) {
-        read_group(r, m->trim, &m->groups[i], next);
+        read_group(r, m, &m->groups[i], next);
         next += m->groups[i].pin_count;
     }
     m->group_count = count;

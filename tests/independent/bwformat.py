@@ -473,7 +473,7 @@ def decode_manifest(data, slices, part_bytes=None):
     r.need(page is None or (page.version <= version and page.entries >= 1), "the page's name cannot be")
     for g in groups:
         kept = [p.step for p in g.pins] + ([] if g.hold is None else [g.hold])
-        r.need(min(kept) >= trim, f"group {g.name} keeps a step below trim {trim}")
+        r.need(trim <= min(kept) and max(kept) <= step_next, f"group {g.name} keeps a step that is not there")
     return m
 
 

@@ -64,7 +64,7 @@ static bw_status decode(const uint8_t *bytes, size_t size, manifest *m, uint8_t 
 {
     wire_reader r;
     bw_error error;
-    *m = (manifest){.trim = TRIM};
+    *m = (manifest){.trim = TRIM, .next = 1000};
     *copy = mem_dup(bytes, size);
     assert_non_null(*copy);
     wire_open(&r, view_of(*copy, size));
