@@ -309,8 +309,10 @@ static bw_status consume(run_state *s)
     if (status == BW_OK && s->out != NULL)
         status = savefile_mkdir(s->out, c->error);
     /* Now, not when steps are trained that cannot be saved. */
-    if (status == BW_OK && s->cursor_path != NULL)
+    if (status == BW_OK && s->cursor_path != NULL) {
+        savefile_sweep_beside(s->cursor_path);
         status = savefile_try(s->cursor_path, c->error);
+    }
     if (status == BW_OK)
         status = open_ranks(s, cursor);
     bw_cursor_free(cursor);
