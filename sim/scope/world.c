@@ -370,6 +370,15 @@ static bool goes_first(const world *w, uint32_t process, uint32_t last)
 
 /* When another incarnation starts does not matter, since it may rest as long as it likes before its
  * first request is applied: so it starts at once or not at all. */
+/* Where two producers do the same, taking over from either is the same but for the names, which the
+ * protocol compares only to find them. */
+static uint32_t taken_over(void)
+{
+    if (plan.sweepers > 1)
+        return 0;
+    return plan.producers > 1 && plan.commits[0] == plan.commits[1] ? 1 : plan.producers;
+}
+
 static bool is_first(const world *w)
 {
     return memcmp(w, &first, sizeof first) == 0;
@@ -389,7 +398,7 @@ uint32_t world_choices(const world *w, choice *choices)
     for (uint32_t p = 0; p < PROCESSES; p++)
         if (w->local[p] != 0)
             choose_process(&c, p);
-    for (uint32_t id = 0; id < plan.producers && at_first && plan.sweepers < 2; id++)
+    for (uint32_t id = 0; at_first && id < taken_over(); id++)
         add(&c, id, 0, HOW_TAKEN_OVER, 0);
     if (c.count == 0)
         return 0;
