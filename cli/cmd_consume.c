@@ -149,17 +149,17 @@ static bw_status load_cursor(run_state *s, bw_cursor **cursor)
     return BW_OK;
 }
 
-/** `latest` is resolved once, by this process for all its ranks. */
+/**
+ * `latest` is resolved once, by this process for all its ranks. A process that is one rank, by
+ * whatever setting or environment, leaves it to the library, which knows whether there are others.
+ */
 static bw_status set_start(run_state *s)
 {
     cli *c = s->c;
     const char *from = args_text(c, "from");
-    if (strcmp(from, "latest") != 0)
+    const bool all_ranks = args_given(c, "world") && !args_given(c, "rank");
+    if (strcmp(from, "latest") != 0 || !all_ranks)
         return bw_config_set(c->config, "start", from, c->error);
-    if (args_given(c, "rank"))
-        return cli_fail(c, BW_INVALID,
-                        "--from latest with --rank: each rank would resolve it alone; that needs a "
-                        "group, which this version does not have. Give a step, or --world alone");
     json_t *info;
     bw_status status = report_first(c, "info", &info);
     if (status != BW_OK)
@@ -375,7 +375,7 @@ static const option options[] = {
      .value = "earliest|latest|STEP",
      .type = OPTION_TEXT,
      .preset = "earliest",
-     .help = "where to start; latest not with --rank"},
+     .help = "where to start; latest only with all ranks in this process"},
     {.name = "cursor",
      .value = "FILE",
      .type = OPTION_TEXT,
