@@ -163,19 +163,19 @@ static bw_status load_cursor(run_state *s, bw_cursor **cursor)
     return BW_OK;
 }
 
-/** `latest` is resolved once, by this process for all its ranks. */
+/**
+ * `latest` is resolved once, by this process for all its ranks. A process that is one rank, by
+ * whatever setting or environment, leaves it to the library, which knows whether there are others.
+ */
 static bw_status set_start(run_state *s)
 {
     cli *c = s->c;
     const char *from = args_text(c, "from");
+    const bool all_ranks = args_given(c, "world") && !args_given(c, "rank");
     if (s->group != NULL && !args_given(c, "from"))
         return BW_OK;
-    if (s->group != NULL || strcmp(from, "latest") != 0)
+    if (s->group != NULL || strcmp(from, "latest") != 0 || !all_ranks)
         return bw_config_set(c->config, "start", from, c->error);
-    if (args_given(c, "rank"))
-        return cli_fail(c, BW_INVALID,
-                        "--from latest with --rank: each rank would resolve it alone; give a "
-                        "--group and a --launch, a step, or --world alone");
     json_t *info;
     bw_status status = report_first(c, "info", &info);
     if (status != BW_OK)
@@ -366,8 +366,10 @@ static bw_status consume(run_state *s)
     if (status == BW_OK && s->out != NULL)
         status = savefile_mkdir(s->out, c->error);
     /* Now, not when steps are trained that cannot be saved. */
-    if (status == BW_OK && s->cursor_path != NULL)
+    if (status == BW_OK && s->cursor_path != NULL) {
+        savefile_sweep_beside(s->cursor_path);
         status = savefile_try(s->cursor_path, c->error);
+    }
     if (status == BW_OK)
         status = open_ranks(s, cursor);
     bw_cursor_free(cursor);
@@ -439,7 +441,8 @@ static const option options[] = {
      .value = "earliest|latest|STEP",
      .type = OPTION_TEXT,
      .preset = "earliest",
-     .help = "where to start; with --group only when given; latest not with --rank alone"},
+     .help = "where to start; with --group only when given; latest without one only with all"
+             " ranks in this process"},
     {.name = "group",
      .value = "NAME",
      .type = OPTION_TEXT,

@@ -16,7 +16,7 @@ bw_status delivery_begin(delivery *d, bool digest, const char *folder)
 }
 
 /** `folder`/<step>/<d>.<c>.<item>, whole or not at all. */
-static bw_status write_file(const delivery *d, const bw_item *item, const void *data, size_t size,
+static bw_status write_file(delivery *d, const bw_item *item, const void *data, size_t size,
                             bw_error *error)
 {
     char path[PATH_MAX];
@@ -26,6 +26,11 @@ static bw_status write_file(const delivery *d, const bw_item *item, const void *
     const bw_status status = savefile_mkdir(path, error);
     if (status != BW_OK)
         return status;
+    /* A killed run was at work in the steps behind its cursor, and there this one begins. */
+    if (!d->swept || d->swept_step != bw_item_step(item))
+        savefile_sweep(path);
+    d->swept = true;
+    d->swept_step = bw_item_step(item);
     snprintf(path + length, sizeof path - (size_t)length, "/%" PRIu32 ".%" PRIu32 ".%" PRIu32,
              bw_item_d(item), bw_item_c(item), bw_item_index(item));
     return savefile_write(path, data, size, false, NULL, error);

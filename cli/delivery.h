@@ -18,6 +18,8 @@ typedef struct delivery {
     char *line_text;
     size_t line_size;
     uint64_t items, pads, bytes; /* of all steps */
+    bool swept;                  /* left temporaries, out of the folder of this step: */
+    uint64_t swept_step;
 } delivery;
 
 bw_status delivery_begin(delivery *d, bool digest, const char *folder);

@@ -73,6 +73,7 @@ static void begin_columns(table *t, json_t *object)
     free_columns(t);
     const char *key;
     json_t *value;
+    // NOLINTNEXTLINE(clang-analyzer-unix.Malloc): the columns own their names, see free_columns
     json_object_foreach(object, key, value)
     {
         char *name = t->count < TABLE_COLUMNS_MAX ? strdup(key) : NULL;

@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "protocol/commit.h"
+#include "protocol/handout.h"
 #include "sim.h"
 #include "store/decorators.h"
 #include <stdio.h>
@@ -11,6 +12,8 @@
 
 #define RULES_MAX 8u
 #define REQUESTS_MAX 64u
+#define READ_RULES_MAX 16u
+#define CACHE_BYTES ((size_t)16 << 20)
 #define PRODUCER "p"
 
 /* ---- the plan ---- */
@@ -57,6 +60,16 @@ static void draw_rules(rng *r, char *rules)
     }
 }
 
+/* Damage on the way to a reader. What the chain's own walks meet is in the rules above. */
+static void draw_read_rules(rng *r, char *rules)
+{
+    static const char *const actions[] = {"flip", "not-found"};
+    static const char *const where[] = {"map:data/", "read:data/", "get:segment/"};
+    const uint32_t count = (uint32_t)rng_below(r, READ_RULES_MAX);
+    for (uint32_t i = 0; i < count; i++)
+        add_rule(r, rules, actions[rng_below(r, 2)], where[rng_below(r, 3)], 1);
+}
+
 void replay_draw(uint64_t seed, replay_plan *plan)
 {
     rng r;
@@ -72,14 +85,15 @@ void replay_draw(uint64_t seed, replay_plan *plan)
     draw_rules(&r, plan->rules);
     draw_rules(&r, plan->open_rules);
     plan->batches = 3 + (uint32_t)rng_below(&r, 38);
+    draw_read_rules(&r, plan->read_rules);
 }
 
 void replay_note(replay_log *log, const store_op *op)
 {
     key_fields fields;
     key_parse(view_text(op->key), &fields);
-    if (fields.kind == KEY_PART || fields.kind == KEY_PROBE || fields.kind == KEY_TMP ||
-        op->kind == STORE_LIST || op->kind == STORE_DELETE)
+    if ((fields.kind == KEY_PART && !log->parts) || fields.kind == KEY_PROBE ||
+        fields.kind == KEY_TMP || op->kind == STORE_LIST || op->kind == STORE_DELETE)
         return;
     if (op->outcome != STORE_PENDING) {
         for (uint32_t i = log->count; i > 0; i--) {
@@ -253,4 +267,145 @@ void replay_play(const replay_plan *plan, uint64_t seed, mem_space *space, repla
     begin(&p, space, plan->open_rules);
     chain_free(open_chain(&p, seed + 2));
     store_close(p.store);
+}
+
+/* ---- a reader ---- */
+
+typedef struct bare_reader {
+    player player;
+    chain *chain;
+    handout *handout;
+    segment_cache *cache;
+    uint32_t reports;
+} bare_reader;
+
+static store_outcome ask(bare_reader *r, store_op *op)
+{
+    replay_note(r->player.log, op);
+    const store_outcome outcome = store_run(r->player.store, op);
+    replay_note(r->player.log, op);
+    return outcome;
+}
+
+/* A miss is judged by a manifest proved newest after it. */
+static void judge(bare_reader *r)
+{
+    chain_start(r->chain, CHAIN_NEWEST, r->player.now_ns);
+    drive(&r->player, (machine){&chain_machine, r->chain});
+}
+
+static bool load_segment(bare_reader *r, const segment_ref *ref)
+{
+    object_key key;
+    store_op op;
+    const genesis *g = chain_genesis(r->chain);
+    bool good = false;
+    segment_ref_key(ref, &key);
+    store_op_init(&op, STORE_GET, key.text);
+    buf_init(&op.out, object_bytes_max(OBJECT_SEGMENT));
+    if (ask(r, &op) == STORE_OK) {
+        size_t size;
+        uint8_t *object = buf_take(&op.out, &size);
+        good = segment_cache_add(r->cache, ref, g->uuid, genesis_slices(g), object, size, NULL) ==
+               BW_OK;
+    }
+    store_op_clear(&op);
+    if (!good)
+        judge(r);
+    return good;
+}
+
+static bool is_whole(const fetch_plan *plan, const uint8_t *bytes)
+{
+    frame_item row;
+    const frame_head expected = {.nonce = plan->record.nonce,
+                                 .slice = plan->slice,
+                                 .items = plan->shape.items,
+                                 .framed_bytes = plan->where.bytes,
+                                 .kind = plan->shape.kind};
+    return frame_verify(view_of(bytes, plan->where.bytes), &expected, &row, 1, NULL) == BW_OK;
+}
+
+static bool read_slice(bare_reader *r, const fetch_plan *plan, bool map)
+{
+    object_key key;
+    store_op op;
+    bool good = false;
+    uint8_t *bytes = sim_alloc(plan->where.bytes);
+    key_part(&key, plan->id, plan->record.epoch, plan->record.seq, plan->record.nonce,
+             plan->where.part);
+    if (!map) { /* is it there at all, before a buffer is made for it? */
+        store_op_init(&op, STORE_HEAD, key.text);
+        (void)ask(r, &op);
+        store_op_clear(&op);
+    }
+    store_op_init(&op, map ? STORE_MAP : STORE_READ, key.text);
+    op.offset = plan->where.offset;
+    op.length = plan->where.bytes;
+    op.dest = map ? NULL : bytes;
+    if (ask(r, &op) == STORE_OK)
+        good = is_whole(plan, map ? op.mapping.data : bytes);
+    store_op_clear(&op);
+    mem_free(bytes);
+    if (!good)
+        judge(r);
+    return good;
+}
+
+/* Twice each object, then damage is reported and all begins anew. */
+static bool find(bare_reader *r, uint64_t step, descriptor *d)
+{
+    segment_ref needed;
+    uint32_t misses = 0;
+    while (misses < 2) {
+        const lookup_verdict verdict =
+            lookup_step(chain_held(r->chain), r->cache, step, d, &needed);
+        if (verdict == LOOKUP_FOUND)
+            return true;
+        if (verdict != LOOKUP_NEED)
+            sim_defect("a step that cannot be found");
+        misses = load_segment(r, &needed) ? 0 : misses + 1;
+    }
+    return false;
+}
+
+static bool read_step(bare_reader *r, uint64_t step, uint64_t *nonce)
+{
+    descriptor d;
+    fetch_plan plan;
+    if (!find(r, step, &d))
+        return false;
+    if (handout_plan(r->handout, step, &d, &plan, NULL) != BW_OK || plan.needs_footer)
+        sim_defect("a step that cannot be planned");
+    *nonce = d.record.nonce;
+    if (read_slice(r, &plan, true))
+        return true;
+    /* Planned again: what stands in a segment is looked up again. */
+    return find(r, step, &d) && read_slice(r, &plan, false);
+}
+
+uint32_t replay_read(const replay_plan *plan, uint64_t seed, mem_space *space, replay_log *log)
+{
+    bare_reader r = {.player = {.log = log}};
+    log->count = 0;
+    begin(&r.player, space, plan->read_rules);
+    r.chain = open_chain(&r.player, seed);
+    judge(&r); /* where to start is asked of a proved newest manifest */
+    const manifest *m = chain_held(r.chain);
+    if (m == NULL || !m->sealed || segment_cache_new(CACHE_BYTES, &r.cache) != BW_OK ||
+        handout_new(chain_genesis(r.chain), (position){0, 0}, 1, &r.handout, NULL) != BW_OK ||
+        handout_start(r.handout, m, START_EARLIEST, 0, NULL) != BW_OK)
+        sim_defect("nothing to read");
+    while (!handout_at_end(r.handout, chain_held(r.chain))) {
+        uint64_t nonce = 0;
+        if (read_step(&r, handout_step(r.handout), &nonce))
+            handout_advance(r.handout, 1, nonce);
+        else
+            r.reports++;
+    }
+    handout_free(r.handout);
+    segment_cache_free(r.cache);
+    chain_free(r.chain);
+    store_close(r.player.store);
+    return r.reports;
 }

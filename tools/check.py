@@ -262,11 +262,102 @@ def format_section(run):
     one_each(run, c_files(".c", ".h"), ["clang-format", "--dry-run", "-Werror"], show=3)
 
 
+def product_files(folder):
+    """The files of src and cli that a build folder compiles (mutant.c is for builds of its own)."""
+    database = json.loads((pathlib.Path(folder) / "compile_commands.json").read_text(encoding="utf-8"))
+    compiled = {(pathlib.Path(entry["directory"]) / entry["file"]).resolve() for entry in database}
+    return [path for path in c_files(".c")
+            if path.relative_to(ROOT).parts[0] in ("src", "cli") and path.resolve() in compiled]
+
+
 def clang_tidy_section(run):
     folder = configure(run, "clang", "clang", CLANG)
     if folder:
-        product = [path for path in c_files(".c") if path.relative_to(ROOT).parts[0] in ("src", "cli")]
-        one_each(run, product, ["clang-tidy", "--quiet", "-p", folder])
+        one_each(run, product_files(folder), ["clang-tidy", "--quiet", "-p", folder])
+
+
+def changed_files():
+    """What differs from the last commit that others have, or from the one before, with what is not
+    committed; None without a history to compare with (a shallow clone, an archive)."""
+    for base in ("origin/main", "HEAD~1"):
+        words = ["git", "merge-base", "HEAD", base]
+        common = subprocess.run(words, cwd=ROOT, text=True, capture_output=True, check=False)
+        if common.returncode != 0:
+            continue
+        listed = subprocess.run(["git", "diff", "--name-only", "--diff-filter=d", common.stdout.strip()],
+                                cwd=ROOT, text=True, capture_output=True, check=False)
+        if listed.returncode == 0:
+            return {(ROOT / name).resolve() for name in listed.stdout.splitlines()}
+    return None
+
+
+def analyser_works(run, folder, words):
+    """A planted null dereference must be found: an analyser that is not there finds nothing either."""
+    planted = pathlib.Path(folder) / "planted.c"
+    planted.write_text("int planted(int n);\nint planted(int n)\n{\n    int *p = 0;\n"
+                       "    return n > 1 ? *p : n;\n}\n", encoding="utf-8")
+    code, output = run.command([*words, str(planted)])
+    if code != 0 and "ull" in output:
+        run.count.passed += 1
+    else:
+        run.fail(f"{words[0]} does not find a planted null dereference\n{tail(output)}")
+
+
+STATIC_FILES_MAX = 25
+
+
+def static_section(run):
+    """clang-tidy and cppcheck of the changed files: as many as the budget has room for."""
+    folder = configure(run, "clang", "clang", CLANG, ["src/base/libbw_base.a"])
+    if not folder:
+        return
+    tidy = ["clang-tidy", "--quiet", "-p", folder]
+    analyser_works(run, folder, ["clang-tidy", "--quiet", "--warnings-as-errors=*"])
+    analyser_works(run, folder, ["cppcheck", "-q", "--error-exitcode=2"])
+    changed = changed_files()
+    files = [path for path in product_files(folder) if changed is not None and path.resolve() in changed]
+    why = "no history to compare with: " if changed is None else ""
+    print(f"    {why}{len(files)} files changed", flush=True)
+    if len(files) > STATIC_FILES_MAX:
+        print(f"    only the first {STATIC_FILES_MAX}; --full clang-tidy takes all", flush=True)
+    one_each(run, files[:STATIC_FILES_MAX], tidy)
+    if files:
+        words = ["cppcheck", "--enable=warning,portability,performance", "--error-exitcode=2", "--inline-suppr",
+                 "--suppress=internalAstError", "-q", "-D__linux__=1", "-Iinclude", "-Isrc"]
+        one_each(run, files[:STATIC_FILES_MAX], words)
+
+
+ANALYZER_ANSWERS = "tools/analyzer.txt"
+
+
+def analyzer_section(run):
+    """gcc's analyser over src and cli: each finding has its answer in tools/analyzer.txt, and each answer
+    its finding."""
+    answers = {}
+    for line in (ROOT / ANALYZER_ANSWERS).read_text(encoding="utf-8").splitlines():
+        if line and not line.startswith("#"):
+            file, warning, code, reason = (part.strip() for part in line.split("|", 3))
+            answers[(file, warning, code)] = reason
+    folder = configure(run, "analyzer", "gcc", ANALYZER, ["-t", "clean"])
+    if not folder:
+        return
+    analyser_works(run, folder, ["gcc", "-fanalyzer", "-O1", "-Werror", "-c", "-o", "/dev/null"])
+    code, output = run.command(["ninja", "-C", folder, "-j", JOBS, "-k", "0", "cli/batchweave"])
+    if code != 0:
+        run.fail(f"the build with -fanalyzer: exit {code}\n{tail(output)}")
+    used = set()
+    for match in re.finditer(r"^(?:\.\./)*((?:src|cli|include)/\S+):(\d+):\d+: warning: .*\[-W(analyzer-[\w-]+)\]$",
+                             output, re.MULTILINE):
+        file, number, warning = match.groups()
+        text = (ROOT / file).read_text(encoding="utf-8").splitlines()[int(number) - 1].strip()
+        key = (file, warning, text.replace("|", "/"))
+        used.add(key)
+        if not answers.get(key):
+            run.fail(f"{match.group(0)}\n        no answer in {ANALYZER_ANSWERS}: {' | '.join(key)}")
+    run.count.passed += len(used & set(answers))
+    for key in sorted(set(answers) - used):
+        run.fail(f"{ANALYZER_ANSWERS} answers what is not found: {' | '.join(key)}")
+    print(f"    {len(used)} findings, {len(answers)} answers", flush=True)
 
 
 def cppcheck_section(run):
@@ -373,6 +464,8 @@ ASAN = ["-Db_sanitize=address,undefined", "-Dbench=false"]
 TSAN = ["-Db_sanitize=thread", "-Db_lundef=false", "-Dbench=false"]
 FUZZ = [*CLANG, "-Dfuzz=true", "-Db_sanitize=address,undefined", "-Dbench=false"]
 SIMULATOR = ["--buildtype=release", "-Db_ndebug=false", "-Dbench=false"]
+ANALYZER = ["--buildtype=plain", "-Dtests=false", "-Dbench=false",
+            "-Dc_args=-fanalyzer -O1 -g -DBW_ANALYZE"]
 COVERAGE = ["-Db_coverage=true", "-Doptimization=0", "-Dbench=false"]
 
 CRASH = ["python3", "tests/crash/run.py"]
@@ -422,6 +515,7 @@ SECTIONS: List[Section] = [
                      ["tools/layers", "--self-test"], ["tools/layers"],
                      ["tools/tidy", "--self-test"], ["tools/tidy"])),
     Section("format", "clang-format of every C file", 2, 2, format_section),
+    Section("static", "clang-tidy and cppcheck of what was changed", 2, 2, static_section),
     Section("gcc", "gcc, warnings are errors, every suite", 10, 15,
             suites_of_build("gcc", GCC, SUITES + ["abi", "bench"])),
     Section("clang", "clang, warnings are errors, unit suites", 7, 10,
@@ -436,10 +530,10 @@ SECTIONS: List[Section] = [
             fuzz_section(5, 10**6), fuzz_section(180, 10**8)),
     Section("independent", "the decoder in plain Python: golden files, namespaces, the judge", 2, 2,
             programs(["python3", "tests/independent/test_golden.py"])),
-    Section("crash", "kill -9 and SIGSTOP of real processes at named points", 10, 120,
-            programs([*CRASH, "--kills", "40", "--stops", "10"], show=30, build=True),
-            programs([*CRASH, "--kills", "400", "--stops", "100"], show=30, build=True)),
-    Section("inject", "failing allocations and system calls; power loss of the file store", 6, 60,
+    Section("crash", "kill -9 and SIGSTOP of real processes at named points", 5, 25,
+            programs([*CRASH, "--kills", "60", "--stops", "20"], show=30, build=True),
+            programs([*CRASH, "--kills", "500", "--stops", "200"], show=30, build=True)),
+    Section("inject", "failing allocations and system calls; power loss of the file store", 6, 30,
             programs(["python3", "tests/inject/run.py"], show=80),
             programs(["python3", "tests/inject/run.py", "--full"], show=80)),
     Section("simulator", "fresh seeds of the simulator, old ones, one trace on every build", 6, 60,
@@ -450,9 +544,14 @@ SECTIONS: List[Section] = [
     Section("model", "the Spin model: clean with all rules, violated without any", 6, 30,
             programs(["python3", "-B", "tests/model/test_run.py"], ["python3", "-B", "model/run", "--sample"]),
             programs(["python3", "-B", "tests/model/test_run.py"], ["python3", "-B", "model/run"])),
+    Section("scope", "every reachable state of small namespaces, through the real machines", 4, 30,
+            programs(["python3", "-B", "tests/scope/test_scope.py"], ["python3", "-B", "sim/scope/check"], show=60),
+            programs(["python3", "-B", "tests/scope/test_scope.py"], ["python3", "-B", "sim/scope/check", "--full"],
+                     show=80)),
     Section("demo", "sh tools/demo, to its verdict", 4, 4, demo_section),
     Section("clang-tidy", "clang-tidy of src and cli", 0, 20, clang_tidy_section),
     Section("cppcheck", "cppcheck of everything", 0, 10, cppcheck_section),
+    Section("analyzer", "gcc's analyser over src and cli, each finding answered", 0, 25, analyzer_section),
 ]
 
 

@@ -11,7 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Time stands still: a wait is over as soon as it begins, and only the deadline is far. */
+/* Time stands still: a wait is over as soon as it begins, and only the deadline is far. A request
+ * that is sent later is the same as one that arrives later, and that is the search's to choose. */
 #define NOW_NS 1
 #define DEADLINE_NS ((int64_t)1 << 40)
 #define SLICE_BYTES 128u
@@ -154,8 +155,11 @@ static bool send_all(actor *a)
         if (a->face.errand_count == ERRANDS_MAX)
             scope_defect("too many errands");
         a->face.errands[a->face.errand_count++] = e;
-        if (e.kind == ERRAND_CREATE)
-            a->open_content = e.number;
+        if (e.kind != ERRAND_CREATE)
+            continue;
+        if (a->open_content != 0 && a->open_content != e.number)
+            tell(a, TOLD_REBUILT, e.number, a->open_content);
+        a->open_content = e.number;
     }
     return moved;
 }
@@ -205,9 +209,10 @@ static void publish(actor *a)
 /* All that is left of the stream is staged, and uploaded. */
 static void stage_batches_of(actor *a, uint64_t seq)
 {
-    if (stage_new(seq, seq * BATCH_LENGTH, plan.commits + 1, 1u << 20, &a->stage) != BW_OK)
+    const uint32_t batches = plan.commits[a->face.id];
+    if (stage_new(seq, seq * BATCH_LENGTH, batches + 1, 1u << 20, &a->stage) != BW_OK)
         scope_defect("no memory");
-    for (uint64_t next = seq + 1; next <= plan.commits; next++) {
+    for (uint64_t next = seq + 1; next <= batches; next++) {
         const uint64_t length = SLICE_BYTES;
         tgb_extent extent;
         buf side;
@@ -376,9 +381,12 @@ static bool advance_sweeper(actor *a)
 
 static bool wait_is_over(actor *a)
 {
-    if (a->machine.self == NULL || a->machine.type->due(a->machine.self) > a->now_ns)
+    if (a->machine.self == NULL)
         return false;
-    a->machine.type->tick(a->machine.self, a->now_ns);
+    const int64_t due_ns = a->machine.type->due(a->machine.self);
+    if (due_ns == TIME_NEVER || (due_ns == DEADLINE_NS && a->now_ns < DEADLINE_NS))
+        return false;
+    a->machine.type->tick(a->machine.self, due_ns);
     return true;
 }
 
@@ -516,6 +524,8 @@ void actor_answer(const answer *with)
     actor *a = self();
     begin_event(a);
     arena_open(true);
+    a->face.troubled |= with->kind == ANSWER_RETRY || with->kind == ANSWER_UNKNOWN ||
+                        with->kind == ANSWER_DAMAGED || with->kind == ANSWER_DEADLINE;
     if (with->kind == ANSWER_DEADLINE) {
         a->now_ns = DEADLINE_NS;
         a->machine.type->tick(a->machine.self, a->now_ns);
@@ -560,6 +570,7 @@ static void forget_advice(actor *a)
     memset(&m->read_error, 0, sizeof m->read_error);
     memset(&m->report.error, 0, sizeof m->report.error);
     memset(&m->report.result.error, 0, sizeof m->report.result.error);
+    m->now_ns = m->base_ns = m->report.fragile_ns = 0;
     if (!ask_any(&m->asks)) {
         m->asks.next_id = 0;
         memset(m->slots, 0, sizeof m->slots);

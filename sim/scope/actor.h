@@ -60,6 +60,7 @@ typedef struct answer {
 typedef enum told_kind {
     TOLD_OPENED,  /* a: epoch, b: seq */
     TOLD_ACKED,   /* batches up to seq b, by version a */
+    TOLD_REBUILT, /* a new candidate, content a, while the attempt at b is open */
     TOLD_MADE,    /* content a is on the chain */
     TOLD_LOST,    /* content a is not, and never will be */
     TOLD_REFUSED, /* status a; b: 1 when nothing of ours may still land */
@@ -82,6 +83,7 @@ typedef struct actor_face {
     actor_end end;
     uint32_t epoch;  /* 0: not open */
     uint32_t acked;  /* seq */
+    bool troubled;   /* in this life it was told of a request that failed, or ran out of time */
     bool denied;     /* it was told that what it staged beyond is definitely not published */
     bool committing; /* its deadline may pass */
     uint32_t held;   /* content; 0: none */
@@ -90,9 +92,9 @@ typedef struct actor_face {
 } actor_face;
 
 typedef struct actor_plan {
-    uint32_t commits;    /* batches of each producer, a commit each */
-    uint32_t passes;     /* of the sweeper */
-    uint32_t blocks_max; /* beyond which no marker is looked for */
+    uint32_t commits[IDS]; /* batches of each producer, a commit each */
+    uint32_t passes;       /* of the sweeper */
+    uint32_t blocks_max;   /* beyond which no marker is looked for */
 } actor_plan;
 
 void actor_setup(const actor_plan *plan);

@@ -11,8 +11,9 @@
 #include <string.h>
 
 static const char help[] =
-    "usage: sim/scope/run [--producers P] [--commits C] [--sweepers 0|1] [--faults F]\n"
-    "                     [--classes NAME,…] [--block N] [--tail BYTES] [--states N] [--seconds "
+    "usage: sim/scope/run [--producers P] [--commits C] [--commits-b C] [--sweepers 0|1|2]\n"
+    "                     [--faults F] [--classes NAME,…] [--block N] [--tail BYTES] [--states N] "
+    "[--seconds "
     "T]\n"
     "                     [--mutant NAME] [--no-paths] [--quiet] [-o json]\n"
     "\n"
@@ -71,14 +72,17 @@ static bool take_number(arguments *a, const char *name, uint64_t n)
         uint32_t *value;
         uint64_t min, max;
     } numbers[] = {
-        {"--producers", &a->plan.producers, 1, IDS}, {"--commits", &a->plan.commits, 1, 3},
-        {"--sweepers", &a->plan.sweepers, 0, 1},     {"--faults", &a->plan.faults, 0, 3},
-        {"--block", &a->plan.block_size, 2, 4},      {"--tail", &a->plan.tail_cap, 64, 8192},
+        {"--producers", &a->plan.producers, 1, IDS}, {"--commits", &a->plan.commits[0], 1, 4},
+        {"--commits-b", &a->plan.commits[1], 1, 4},  {"--sweepers", &a->plan.sweepers, 0, 2},
+        {"--faults", &a->plan.faults, 0, 3},         {"--block", &a->plan.block_size, 2, 4},
+        {"--tail", &a->plan.tail_cap, 64, 8192},
     };
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
         if (strcmp(name, numbers[i].name) != 0)
             continue;
         *numbers[i].value = (uint32_t)n;
+        if (numbers[i].value == &a->plan.commits[0])
+            a->plan.commits[1] = (uint32_t)n;
         return n >= numbers[i].min && n <= numbers[i].max;
     }
     if (strcmp(name, "--states") == 0)
@@ -167,10 +171,10 @@ static void print_text(const world_plan *p, const explore_result *r)
 {
     if (r->violations > 0)
         tell_path(r);
-    printf("%u producers, %u commits each, %u sweepers, %u faults: %" PRIu64 " states, %" PRIu64
+    printf("producers %u, commits %u and %u, sweepers %u, faults %u: %" PRIu64 " states, %" PRIu64
            " transitions, depth %" PRIu64 ", %" PRIu64 " ends, %.1f s\n",
-           p->producers, p->commits, p->sweepers, p->faults, r->states, r->transitions, r->depth,
-           r->ends, r->seconds);
+           p->producers, p->commits[0], p->producers > 1 ? p->commits[1] : 0, p->sweepers,
+           p->faults, r->states, r->transitions, r->depth, r->ends, r->seconds);
     printf("the machines ran %" PRIu64 " times, in %u situations, and made %u manifests\n",
            locals_runs(), locals_count(), contents_count());
     if (r->violations == 0 && !r->complete)
@@ -181,7 +185,7 @@ int main(int argc, char **argv)
 {
     static explore_result result;
     arguments a = {.plan = {.producers = 2,
-                            .commits = 1,
+                            .commits = {1, 1},
                             .sweepers = 1,
                             .faults = 1,
                             .fault_classes = FAULTS_ALL,

@@ -64,7 +64,7 @@ static void check_denied(const world *w, const content *c)
         const actor_face *f = locals_face(w->local[p]);
         if (!f->denied)
             continue;
-        for (uint64_t seq = f->acked + 1; seq <= world_planned()->commits; seq++)
+        for (uint64_t seq = f->acked + 1; seq <= world_planned()->commits[f->id]; seq++)
             if (has_batch(c, batch_nonce(f->id, f->life, seq)))
                 violate("I7: batch %u of %c was reported as definitely not published, and is",
                         (unsigned)seq, 'a' + f->id);
@@ -137,7 +137,7 @@ static void judge_opened(const world *w, const actor_face *f, const told *t)
 static void judge_acked(const world *w, const actor_face *f, const told *t)
 {
     const content *head = contents_at(w->head);
-    if (t->b > world_planned()->commits) {
+    if (t->b > world_planned()->commits[f->id]) {
         violate("I6: it was told of batches that it never staged");
         return;
     }
@@ -171,11 +171,11 @@ static void judge_refused(const world *w, const actor_face *f, const told *t)
 }
 
 /* A failure that may pass is explained by a fault; any other by nothing. */
-static void judge_failed(const world *w, const told *t)
+static void judge_failed(const actor_face *f, const told *t)
 {
     const bw_status status = (bw_status)t->a;
     const bool passes = status == BW_IO || status == BW_UNKNOWN;
-    if (status != BW_OK && (!passes || w->faults == world_planned()->faults))
+    if (status != BW_OK && (!passes || !f->troubled))
         violate("G10: a process fails: %s", bw_status_name(status));
 }
 
@@ -206,6 +206,10 @@ static void judge_told(world *w, const actor_face *f, const told *t)
     case TOLD_ACKED:
         judge_acked(w, f, t);
         break;
+    case TOLD_REBUILT:
+        violate("R6: another candidate is made while the one for version %u is open",
+                contents_at(t->b)->version);
+        break;
     case TOLD_MADE:
         if (!on_chain(w, t->a))
             violate("I6: version %u is taken for made, and is not", contents_at(t->a)->version);
@@ -217,7 +221,7 @@ static void judge_told(world *w, const actor_face *f, const told *t)
         judge_refused(w, f, t);
         break;
     default:
-        judge_failed(w, t);
+        judge_failed(f, t);
     }
 }
 
@@ -255,10 +259,12 @@ bool world_judge_end(const world *w)
         if (w->local[p] != 0 && locals_face(w->local[p])->end == ACTOR_RUNS)
             violate("G11: a process waits for ever");
     for (uint32_t id = 0; id < plan->producers; id++)
-        if (head->ids[id].seq != plan->commits || !head->ids[id].finished)
+        if (head->ids[id].seq != plan->commits[id] || !head->ids[id].finished)
             violate("G11: %c has staged %u batches, %u are on the chain", 'a' + (int)id,
-                    plan->commits, (unsigned)head->ids[id].seq);
+                    plan->commits[id], (unsigned)head->ids[id].seq);
     if (!head->sealed)
         violate("G11: all have finished, and it is not sealed");
+    if (!violated() && plan->sweepers > 0)
+        world_sweep_calmly(w);
     return !violated();
 }

@@ -20,6 +20,8 @@ void verdict_deleted(const world *w, uint32_t version);
 
 /** Gives the process its answer, and judges what it was told. */
 void verdict_answered(world *w, uint32_t process, const answer *a);
+/** In world.c: what one more pass makes of an end. */
+void world_sweep_calmly(const world *end);
 /** Forgets what the chain has decided meanwhile. */
 void verdict_settle(world *w);
 

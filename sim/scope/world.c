@@ -9,9 +9,12 @@
 #include <string.h>
 
 static world_plan plan;
+static world first;
 
 #define SWEEPER IDS
 #define HEIR (IDS + 1)
+/* Who is killed counts on from 1, who takes over from here. */
+#define HEIR_LIFE 4u
 /* A late write: what it is, and of what. */
 #define LATE_KIND_SHIFT 28
 
@@ -29,8 +32,8 @@ void world_setup(const world_plan *p)
                  .page_min = 2};
     memset(g.uuid, 7, sizeof g.uuid);
     contents_found(&g);
-    const actor_plan actors = {
-        .commits = p->commits, .passes = 1, .blocks_max = VERSIONS_MAX / p->block_size};
+    actor_plan actors = {.passes = 1, .blocks_max = VERSIONS_MAX / p->block_size};
+    memcpy(actors.commits, p->commits, sizeof actors.commits);
     actor_setup(&actors);
 }
 
@@ -48,10 +51,11 @@ void world_begin(world *w)
         actor_new_producer(id, 1, false);
         w->local[id] = locals_put();
     }
-    if (plan.sweepers > 0) {
+    for (uint32_t i = 0; i < plan.sweepers; i++) {
         actor_new_sweeper(1, false);
-        w->local[SWEEPER] = locals_put();
+        w->local[SWEEPER + i] = locals_put();
     }
+    first = *w;
 }
 
 /* ---- small ordered sets ---- */
@@ -233,7 +237,8 @@ static void choose_errand(choosing *c, uint32_t process, uint32_t at, const erra
         add(c, process, at, HOW_TWICE, 0);
     } else if (e->kind == ERRAND_PUT) {
         add(c, process, at, HOW_REPLY_LOST, 0);
-    } else if (e->kind == ERRAND_MANIFEST && stored(c->w, e->number) != 0) {
+    } else if (e->kind == ERRAND_MANIFEST && stored(c->w, e->number) != 0 && c->w->faults == 1) {
+        /* Only one: what is damaged twice in a row is reported as it is. */
         add(c, process, at, HOW_DAMAGED, 0);
     } else if (e->kind == ERRAND_LIST) {
         add(c, process, at, HOW_LIST_EMPTY, 0);
@@ -241,40 +246,151 @@ static void choose_errand(choosing *c, uint32_t process, uint32_t at, const erra
     }
 }
 
+/* What a process has sent when it dies lives on, and may also be never applied. So dying while it
+ * only reads is the same as reading on, alone, and dying with the next write on its way, which is
+ * never applied; but for the last read of all, after which nothing is sent. */
+static bool may_die(const actor_face *f)
+{
+    for (uint32_t i = 0; i < f->errand_count; i++)
+        if (is_write(f->errands[i].kind) || f->errands[i].kind == ERRAND_MARKER)
+            return true;
+    return false;
+}
+
 /* What is asked for at once arrives in any order, but for the questions of one search, which arrive
  * in the order in which they were asked. */
+static bool waits_for_another(const actor_face *f, uint32_t at)
+{
+    for (uint32_t i = 0; i < at && is_head(f->errands[at].kind); i++)
+        if (is_head(f->errands[i].kind))
+            return true;
+    return false;
+}
+
 static void choose_process(choosing *c, uint32_t process)
 {
     const actor_face *f = locals_face(c->w->local[process]);
-    bool head = false;
-    for (uint32_t i = 0; i < f->errand_count; i++) {
-        if (is_head(f->errands[i].kind) && head)
-            continue;
-        head |= is_head(f->errands[i].kind);
-        choose_errand(c, process, i, &f->errands[i]);
-    }
+    for (uint32_t i = 0; i < f->errand_count; i++)
+        if (!waits_for_another(f, i))
+            choose_errand(c, process, i, &f->errands[i]);
     if (f->end != ACTOR_RUNS)
         return;
     if (f->committing)
         add(c, process, 0, HOW_DEADLINE, 0);
-    add(c, process, 0, HOW_KILLED, 0);
-    if (!f->sweeper && c->w->local[HEIR] == 0)
-        add(c, process, 0, HOW_TAKEN_OVER, 0);
+    if (may_die(f))
+        add(c, process, 0, HOW_KILLED, 0);
 }
 
-/* A put of a segment changes nothing that anybody reads, and nothing changes what it does: whether
- * others move before it or after it is the same. */
-static bool goes_first(const world *w, uint32_t process)
+/* ---- fewer orders ----
+ *
+ * Where all that a process can do next neither changes what others meet, nor can be changed by what
+ * they do, it goes first, and the others after it: any other order leads to the same states. */
+
+/* No version beyond this one can come to be any more, whatever happens. */
+static uint32_t last_version(const world *w)
+{
+    uint32_t last = contents_at(w->head)->version;
+    for (uint32_t p = 0; p < PROCESSES; p++) {
+        const actor_face *f = w->local[p] != 0 ? locals_face(w->local[p]) : NULL;
+        if (f == NULL || f->sweeper || f->end != ACTOR_RUNS)
+            continue;
+        last += plan.commits[f->id] - f->acked;
+        if (f->epoch == 0)
+            last += f->life < LIVES ? 2 : 1;
+    }
+    for (uint32_t i = 0; i < LATE_MAX && w->late[i] != 0; i++)
+        last += w->late[i] >> LATE_KIND_SHIFT == ERRAND_CREATE;
+    /* A fault makes another incarnation, with two opens at most, or a duplicate. */
+    return last + 3u * w->faults;
+}
+
+static uint32_t sweepers_at_work(const world *w)
+{
+    uint32_t count = 0;
+    for (uint32_t p = 0; p < PROCESSES; p++) {
+        const actor_face *f = w->local[p] != 0 ? locals_face(w->local[p]) : NULL;
+        count += f != NULL && f->sweeper && f->end == ACTOR_RUNS;
+    }
+    return count;
+}
+
+static bool can_retire(const world *w)
+{
+    if (sweepers_at_work(w) > 0)
+        return true;
+    for (uint32_t i = 0; i < LATE_MAX && w->late[i] != 0; i++)
+        if (w->late[i] >> LATE_KIND_SHIFT != ERRAND_CREATE)
+            return true;
+    return false;
+}
+
+static bool late_marker(const world *w)
+{
+    for (uint32_t i = 0; i < LATE_MAX && w->late[i] != 0; i++)
+        if (w->late[i] >> LATE_KIND_SHIFT == ERRAND_CREATE_MARKER)
+            return true;
+    return false;
+}
+
+/* Nobody will retire this block: no newest version can lie far enough above it. */
+static bool stays(const world *w, uint32_t retired, uint32_t last)
+{
+    return retired + 1 >= last / plan.block_size || !can_retire(w);
+}
+
+static bool is_alone(const world *w, const actor_face *f, const errand *e, uint32_t last)
+{
+    switch (e->kind) {
+    case ERRAND_PUT:
+        /* Nobody reads it; who refers to it has waited for it. */
+        return true;
+    case ERRAND_MARKER:
+    case ERRAND_HEAD_MARKER:
+        /* There for ever, or never, or only this process makes it. */
+        return (w->markers & 1u << e->number) != 0 || stays(w, e->number, last) ||
+               (f->sweeper && sweepers_at_work(w) == 1 && !late_marker(w));
+    case ERRAND_MANIFEST:
+    case ERRAND_HEAD_MANIFEST:
+        if (e->number > contents_at(w->head)->version)
+            return e->number > last;
+        return (w->gone & 1u << e->number) == 0 && stays(w, e->number / plan.block_size, last);
+    default:
+        return false;
+    }
+}
+
+static bool goes_first(const world *w, uint32_t process, uint32_t last)
 {
     const actor_face *f = locals_face(w->local[process]);
-    return f->errand_count == 1 && f->errands[0].kind == ERRAND_PUT;
+    for (uint32_t i = 0; i < f->errand_count; i++)
+        if (!waits_for_another(f, i) && !is_alone(w, f, &f->errands[i], last))
+            return false;
+    return f->errand_count > 0;
+}
+
+/* When another incarnation starts does not matter, since it may rest as long as it likes before its
+ * first request is applied: so it starts at once or not at all. */
+/* Where two producers do the same, taking over from either is the same but for the names, which the
+ * protocol compares only to find them. */
+static uint32_t taken_over(void)
+{
+    if (plan.sweepers > 1)
+        return 0;
+    return plan.producers > 1 && plan.commits[0] == plan.commits[1] ? 1 : plan.producers;
+}
+
+static bool is_first(const world *w)
+{
+    return memcmp(w, &first, sizeof first) == 0;
 }
 
 uint32_t world_choices(const world *w, choice *choices)
 {
     choosing c = {.w = w, .choices = choices};
-    for (uint32_t p = 0; p < PROCESSES; p++) {
-        if (w->local[p] != 0 && goes_first(w, p)) {
+    const uint32_t last = last_version(w);
+    const bool at_first = is_first(w);
+    for (uint32_t p = 0; p < PROCESSES && !at_first; p++) {
+        if (w->local[p] != 0 && goes_first(w, p, last)) {
             choose_process(&c, p);
             return c.count;
         }
@@ -282,6 +398,8 @@ uint32_t world_choices(const world *w, choice *choices)
     for (uint32_t p = 0; p < PROCESSES; p++)
         if (w->local[p] != 0)
             choose_process(&c, p);
+    for (uint32_t id = 0; at_first && id < taken_over(); id++)
+        add(&c, id, 0, HOW_TAKEN_OVER, 0);
     if (c.count == 0)
         return 0;
     for (uint32_t i = 0; i < LATE_MAX && w->late[i] != 0; i++)
@@ -375,12 +493,26 @@ static void start_again(world *w, uint32_t process, bool killed)
     const actor_face f = *locals_face(w->local[process]);
     if (killed)
         die(w, process);
-    const uint32_t life = f.life + 1u;
+    const uint32_t life = f.life % LIVES + (killed ? 1u : HEIR_LIFE - 1);
     if (f.sweeper)
         actor_new_sweeper(life, true);
     else
         actor_new_producer(f.id, life, true);
     w->local[killed ? process : HEIR] = locals_put();
+}
+
+/* Nothing in the store says which of two sweepers did what, and both run the same code: which of
+ * them stands where makes no difference. */
+static void sort_sweepers(world *w)
+{
+    if (plan.sweepers < 2 || w->local[SWEEPER] <= w->local[SWEEPER + 1])
+        return;
+    const uint32_t at = w->local[SWEEPER];
+    const uint8_t deleted = w->deleted[SWEEPER];
+    w->local[SWEEPER] = w->local[SWEEPER + 1];
+    w->deleted[SWEEPER] = w->deleted[SWEEPER + 1];
+    w->local[SWEEPER + 1] = at;
+    w->deleted[SWEEPER + 1] = deleted;
 }
 
 bool world_take(const world *w, const choice *c, world *next)
@@ -407,5 +539,25 @@ bool world_take(const world *w, const choice *c, world *next)
         answer_errand(next, c);
     }
     verdict_settle(next);
+    sort_sweepers(next);
     return !violated();
+}
+
+/* Once everything is over, one more pass finds nothing in the way and leaves nothing behind: every
+ * block that may be retired is, and no name of a retired block is taken. */
+void world_sweep_calmly(const world *end)
+{
+    world w = *end;
+    actor_new_sweeper(2 * LIVES, true);
+    w.local[SWEEPER] = locals_put();
+    w.deleted[SWEEPER] = 0;
+    while (!violated() && locals_face(w.local[SWEEPER])->errand_count > 0)
+        answer_errand(&w, &(choice){.process = SWEEPER, .how = HOW_TRULY});
+    const uint32_t version = contents_at(w.head)->version;
+    for (uint32_t b = 0; b + 1 < version / plan.block_size; b++)
+        if ((w.markers & 1u << b) == 0)
+            violate("G11: a calm sweep leaves block %u, and the newest version is %u", b, version);
+    for (uint32_t v = 1; v <= version; v++)
+        if ((w.markers & 1u << v / plan.block_size) != 0 && stored(&w, v) != 0)
+            violate("I15: a calm sweep leaves version %u in a retired block", v);
 }

@@ -10,7 +10,7 @@
 
 #include "locals.h"
 
-#define PROCESSES 4u /* two producers, the sweeper, and one that takes over */
+#define PROCESSES 4u /* two producers, a sweeper, and another one or a producer that takes over */
 #define GHOSTS_MAX 4u
 #define LATE_MAX 4u
 #define LOST_MAX 3u
@@ -58,7 +58,7 @@ typedef struct choice {
      1u << HOW_TAKEN_OVER | 1u << HOW_DEADLINE)
 
 typedef struct world_plan {
-    uint32_t producers, commits, sweepers, faults;
+    uint32_t producers, commits[IDS], sweepers, faults;
     uint32_t fault_classes;
     uint32_t block_size, tail_cap;
 } world_plan;

@@ -29,8 +29,8 @@ bw_status error_set(bw_error *error, bw_status code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 bw_status error_vset(bw_error *error, bw_status code, const char *format, va_list args)
     __attribute__((format(printf, 3, 0)));
-#ifdef __clang_analyzer__
-/* The analyser sees one file at a time and would take a failure for BW_OK. */
+#if defined(__clang_analyzer__) || defined(BW_ANALYZE)
+/* An analyser sees one file at a time and would take a failure for BW_OK. */
 static inline bw_status error_same(bw_status returned, bw_status code)
 {
     (void)returned;

@@ -25,9 +25,10 @@ bw_status batch_new(bw_producer *p, uint32_t items, bw_batch **out, bw_error *er
     buf_init(&b->state_object, object_bytes_max(OBJECT_STATE));
     b->table = mem_array((size_t)b->slices * items, sizeof *b->table);
     if (b->table == NULL) {
+        const bw_status status =
+            error_set(error, BW_NOMEM, "no memory for a batch of %u × %u items", b->slices, items);
         batch_free(b);
-        return error_set(error, BW_NOMEM, "no memory for a batch of %u × %u items", b->slices,
-                         items);
+        return status;
     }
     *out = b;
     return BW_OK;

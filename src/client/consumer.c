@@ -139,7 +139,7 @@ static void segment_missed_locked(bw_consumer *c, fetch *f, bw_status status, co
 {
     const bool damaged = status == BW_NOT_FOUND || status == BW_CORRUPT;
     f->state = FETCH_PLANNED;
-    if (damaged && c->locked.failure.code == BW_OK && ++f->misses < 2)
+    if (damaged && c->locked.failure.code == BW_OK && ++f->segment_misses < 2)
         return;
     error_copy(&f->error, error);
     error_prefix(&f->error, "step %" PRIu64, f->step);
@@ -158,10 +158,12 @@ void consumer_loaded(bw_consumer *c, const segment_ref *ref, bw_status status,
         fetch *f = &c->locked.ring[(c->locked.first + i) % c->prefetch];
         if (f->state != FETCH_SEGMENT || !hash_equal(&f->needed.hash, &ref->hash))
             continue;
-        if (status == BW_OK)
-            f->state = FETCH_PLANNED;
-        else
+        if (status != BW_OK) {
             segment_missed_locked(c, f, status, error);
+            continue;
+        }
+        f->state = FETCH_PLANNED;
+        f->segment_misses = 0; /* the next one has two looks of its own */
     }
     prefetch_pump_locked(c);
     consumer_mind_locked(c);

@@ -58,8 +58,9 @@ typedef struct fetch {
     slice_request request;
     slice *slice; /* ready */
     segment_ref needed;
-    uint64_t ticket; /* suspect */
-    uint32_t misses;
+    uint64_t ticket;         /* suspect */
+    uint32_t misses;         /* of the slice */
+    uint32_t segment_misses; /* of the segment needed now */
     int64_t first_try_ns;
     bw_error error; /* failed: why; reading: the last attempt's */
 } fetch;

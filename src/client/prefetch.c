@@ -195,7 +195,7 @@ static void extend_locked(bw_consumer *c)
         f->state = FETCH_PLANNED;
         f->step = c->locked.plan_step;
         f->slice = NULL;
-        f->misses = 0;
+        f->misses = f->segment_misses = 0;
         f->request.reserved = 0;
         error_clear(&f->error);
         c->locked.plan_step = handout_unskipped(c->locked.handout, f->step + 1);
@@ -243,7 +243,7 @@ void prefetch_pop_locked(bw_consumer *c, fetch *f)
 void prefetch_retry_locked(fetch *f)
 {
     f->state = FETCH_PLANNED;
-    f->misses = 0;
+    f->misses = f->segment_misses = 0;
     error_clear(&f->error);
 }
 

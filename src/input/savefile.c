@@ -6,13 +6,18 @@
 #include "base/error.h"
 #include "base/faultpoint.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
+#include <sys/random.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 static bw_status fail(const char *path, const char *what, int number, bw_error *error)
@@ -67,52 +72,124 @@ static bw_status sync_folder_of(const char *path, bw_error *error)
     return failed == 0 ? BW_OK : fail(folder, "cannot be synced", failed, error);
 }
 
-static bw_status write_temporary(const char *temporary, const void *bytes, size_t size,
-                                 bool durable, bw_error *error)
+/* .bw-<pid>-<16 hex digits>.tmp beside the file: no two writers, in whatever process, share one. */
+#define TEMPORARY_PREFIX ".bw-"
+#define TEMPORARY_SUFFIX ".tmp"
+#define TEMPORARY_TRIES_MAX 16u
+/* A writer that lives has its temporary locked. Where locks do not reach (another machine, a mount
+ * without them), this long after the last write it has gone on as well. */
+#define STALE_SECONDS 60
+
+/** A file that only its writer knows, before it gets its name. */
+typedef struct temporary {
+    char path[PATH_MAX];
+    int fd;
+} temporary;
+
+static void temporary_drop(temporary *t)
 {
-    const int fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    if (fd < 0)
-        return fail(temporary, "cannot be written", errno, error);
-    int failed = 0;
-    if (write_all(fd, bytes, size) != 0 || (durable && fsync(fd) != 0))
-        failed = errno;
-    if (close(fd) != 0 && failed == 0)
-        failed = errno;
-    if (failed == 0)
-        return BW_OK;
-    unlink(temporary);
-    return fail(temporary, "cannot be written", failed, error);
+    unlink(t->path);
+    close(t->fd);
 }
 
-static bw_status temporary_of(const char *path, char temporary[PATH_MAX], bw_error *error)
+/** Nobody swept it away between its creation and its lock. */
+static bool temporary_is_ours(int fd)
 {
-    const int length = snprintf(temporary, PATH_MAX, "%s.tmp", path);
-    return length < 0 || length >= PATH_MAX ? path_too_long(path, error) : BW_OK;
+    struct stat seen;
+    return flock(fd, LOCK_EX | LOCK_NB) != 0 ? errno != EWOULDBLOCK
+                                             : fstat(fd, &seen) == 0 && seen.st_nlink > 0;
+}
+
+static bw_status temporary_open(const char *path, temporary *t, bw_error *error)
+{
+    char folder[PATH_MAX];
+    BW_TRY(parent_of(path, folder, error));
+    for (unsigned i = 0; i < TEMPORARY_TRIES_MAX; i++) {
+        uint64_t random;
+        if (getrandom(&random, sizeof random, 0) != (ssize_t)sizeof random)
+            return fail(path, "cannot be written", errno, error);
+        const int length =
+            snprintf(t->path, sizeof t->path, "%s/" TEMPORARY_PREFIX "%ld-%016" PRIx64 "%s", folder,
+                     (long)getpid(), random, TEMPORARY_SUFFIX);
+        if (length < 0 || (size_t)length >= sizeof t->path)
+            return path_too_long(path, error);
+        t->fd = open(t->path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        if (t->fd < 0 && errno != EEXIST)
+            return fail(path, "cannot be written", errno, error);
+        if (t->fd >= 0 && temporary_is_ours(t->fd))
+            return BW_OK;
+        if (t->fd >= 0)
+            close(t->fd);
+    }
+    return fail(path, "cannot be written", EEXIST, error);
 }
 
 bw_status savefile_try(const char *path, bw_error *error)
 {
-    char temporary[PATH_MAX];
-    BW_TRY(temporary_of(path, temporary, error));
-    BW_TRY(write_temporary(temporary, NULL, 0, false, error));
-    unlink(temporary);
+    temporary t;
+    BW_TRY(temporary_open(path, &t, error));
+    temporary_drop(&t);
     return BW_OK;
 }
 
 bw_status savefile_write(const char *path, const void *bytes, size_t size, bool durable,
                          const char *fault_name, bw_error *error)
 {
-    char temporary[PATH_MAX];
-    BW_TRY(temporary_of(path, temporary, error));
-    BW_TRY(write_temporary(temporary, bytes, size, durable, error));
+    temporary t;
+    BW_TRY(temporary_open(path, &t, error));
+    if (write_all(t.fd, bytes, size) != 0 || (durable && fsync(t.fd) != 0)) {
+        const int failed = errno;
+        temporary_drop(&t);
+        return fail(path, "cannot be written", failed, error);
+    }
     if (fault_name != NULL)
         fault_point(fault_name);
-    if (rename(temporary, path) != 0) {
+    if (rename(t.path, path) != 0) {
         const int failed = errno;
-        unlink(temporary);
+        temporary_drop(&t);
         return fail(path, "cannot be replaced", failed, error);
     }
+    /* The lock ends here, when no temporary has this name any more. */
+    if (close(t.fd) != 0)
+        return fail(path, "cannot be written", errno, error);
     return durable ? sync_folder_of(path, error) : BW_OK;
+}
+
+static bool is_temporary(const char *name)
+{
+    const size_t size = strlen(name), suffix = strlen(TEMPORARY_SUFFIX);
+    return strncmp(name, TEMPORARY_PREFIX, strlen(TEMPORARY_PREFIX)) == 0 && size > suffix &&
+           strcmp(name + size - suffix, TEMPORARY_SUFFIX) == 0;
+}
+
+static void sweep_one(int folder, const char *name)
+{
+    struct stat seen;
+    const int fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0)
+        return;
+    if (fstat(fd, &seen) == 0 && S_ISREG(seen.st_mode) &&
+        time(NULL) - seen.st_mtime >= STALE_SECONDS && flock(fd, LOCK_EX | LOCK_NB) == 0)
+        unlinkat(folder, name, 0);
+    close(fd);
+}
+
+void savefile_sweep(const char *folder)
+{
+    DIR *all = opendir(folder);
+    if (all == NULL)
+        return;
+    for (const struct dirent *each = readdir(all); each != NULL; each = readdir(all))
+        if (is_temporary(each->d_name))
+            sweep_one(dirfd(all), each->d_name);
+    closedir(all);
+}
+
+void savefile_sweep_beside(const char *path)
+{
+    char folder[PATH_MAX];
+    if (parent_of(path, folder, NULL) == BW_OK)
+        savefile_sweep(folder);
 }
 
 bw_status savefile_mkdir(const char *path, bw_error *error)

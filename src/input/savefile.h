@@ -12,15 +12,23 @@
 #include <stddef.h>
 
 /**
- * Writes `path`.tmp, then renames it to `path`. `durable`: content and directory are synced, so
- * that it holds after a loss of power. `fault_name`: a fault point passed between writing and
- * renaming, or NULL. One writer per path. BW_IO, BW_NO_SPACE.
+ * Writes a temporary file beside `path`, then renames it to `path`. `durable`: content and
+ * directory are synced, so that it holds after a loss of power. `fault_name`: a fault point passed
+ * between writing and renaming, or NULL. Several may write one path, from whatever process: each
+ * has a temporary of its own, and the last rename stands. BW_IO, BW_NO_SPACE.
  */
 bw_status savefile_write(const char *path, const void *bytes, size_t size, bool durable,
                          const char *fault_name, bw_error *error);
 /** Whether savefile_write could write `path` now: BW_OK, or what it would answer. Writes nothing.
  */
 bw_status savefile_try(const char *path, bw_error *error);
+/**
+ * Removes the temporary files that dead writers (kill -9, loss of power) have left in `folder`:
+ * older than a minute and locked by nobody. What cannot be removed stays: it harms nothing.
+ */
+void savefile_sweep(const char *folder);
+/** The same in the folder of `path`. */
+void savefile_sweep_beside(const char *path);
 /** Makes `path` and its parents. */
 bw_status savefile_mkdir(const char *path, bw_error *error);
 /** All that was written to the file system of directory `path` so far is durable on return. */

@@ -153,7 +153,7 @@ static void genesis_read(create *c, machine_reply *reply)
         make_first(c, c->genesis_bytes.data, c->genesis_bytes.size);
         return;
     }
-    genesis read;
+    genesis read = {0};
     bw_status status = BW_CORRUPT;
     if (reply->outcome == STORE_OK)
         status = genesis_decode(view_of(reply->bytes, reply->size), &read, &c->error);

@@ -97,10 +97,24 @@ class Consume(harness.CliTest):
         self.produce_frames(self.FRAMES[:6], "q")
         lines = self.finish(process).out.splitlines()
         self.assertEqual([json.loads(line)["step"] for line in lines], [20] * 3)
-        result = self.refused("INVALID", "consume", self.url, "--world", 3, "--rank", 0, "--from", "latest")
-        self.assertIn("group", result.err)
         self.refused("INVALID", "consume", self.url, "--world", 3, "--from", "soon")
         self.refused("BEYOND_END", "consume", self.url, "--world", 3, "--from", 1000)
+
+    def test_latest_is_never_found_out_by_each_rank_for_itself(self):
+        self.fill()
+        latest = ["consume", self.url, "--from", "latest"]
+        torchrun = {"RANK": "0", "WORLD_SIZE": "3"}
+        for words, env in (["--world", 3, "--rank", 0], {}), ([], torchrun), (["--set", "d=0", "--set", "c=0"], {}):
+            self.assertIn("each rank for itself", self.refused("INVALID", *latest, *words, env=env).err)
+        self.run_cli(*latest, "--world", 3, env=torchrun)
+        self.url += "-alone"
+        self.init(dp=1)
+        self.produce_frames([b"x"])
+        self.run_cli("seal", self.url)
+        latest = ["consume", self.url, "--from", "latest"]
+        for words, env in ([], {}), (["--world", 1, "--rank", 0], {}), ([], {"RANK": "0", "WORLD_SIZE": "1"}):
+            self.run_cli(*latest, *words, env=env)
+        self.refused("INVALID", *latest, "--set", "tp=2", env={"RANK": "1", "WORLD_SIZE": "2"})
 
     def test_starved(self):
         self.fill(seal=False)

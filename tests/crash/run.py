@@ -85,10 +85,11 @@ class Agent:
         plan, rng = self.round.plan, self.round.rng
         self.planned = self.kill_at = fault = None
         if self.kind == "producer":
-            kinds = [f"kill {p}" for p in PRODUCER_POINTS] + ["kill producer at random"]
+            # One stop at a time, and each takes seconds: they go first, or the last rounds are for them alone.
             if self.round.may_freeze():
-                kinds += [f"stop {p}" for p in STOP_POINTS]
-            self.planned = plan.choose(kinds)
+                self.planned = plan.choose([f"stop {p}" for p in STOP_POINTS])
+            if self.planned is None:
+                self.planned = plan.choose([f"kill {p}" for p in PRODUCER_POINTS] + ["kill producer at random"])
         elif self.kind == "rank":
             self.planned = plan.choose([f"kill {p}" for p in RANK_POINTS] + ["kill rank at random"])
         if self.planned and self.planned.endswith("at random"):
@@ -385,16 +386,15 @@ def run(options):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--kills", type=int, default=40)
-    parser.add_argument("--stops", type=int, default=10)
+    parser.add_argument("--kills", type=int, default=60)
+    parser.add_argument("--stops", type=int, default=20)
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 32))
-    parser.add_argument("--full", action="store_true", help="ten times as many of both")
+    parser.add_argument("--full", action="store_true", help="500 kills, 200 stops")
     parser.add_argument("--binary", help="default: $BATCHWEAVE_BINARY, else build/cli/batchweave")
     parser.add_argument("--keep", action="store_true", help="keep the folder of a failed round")
     options = parser.parse_args()
     if options.full:
-        options.kills *= 10
-        options.stops *= 10
+        options.kills, options.stops = 500, 200
     print(f"seed {options.seed}")
     return run(options)
 

@@ -5,10 +5,10 @@
 
     tests/inject/run.py [--build FOLDER] [--full]
 
-A sample of the sweep of failures (every STRIDE-th call of each kind and way) and of crash states;
-with --full every call, more rounds, and again under the address sanitizer. Both sweeps are put on
-trial as well: the recorder leaves out the fsync of directories, then the fdatasync of files, and
-the power-loss sweep must notice.
+A sample of the sweep of failures (each allocation once; every STRIDE-th system call, in each way)
+and of crash states; with --full every call (of the long shape every second), and a sample under the
+address sanitizer. Both sweeps are put on trial as well: the recorder leaves out the fsync of
+directories, then the fdatasync of files, and the power-loss sweep must notice.
 """
 
 import argparse
@@ -21,6 +21,7 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 TARGETS = ["tests/inject/inject_sweep", "tests/inject/inject_power"]
+FULL_STRIDES = {"plain": "1", "parts": "1", "one": "1", "long": "2"}
 JOBS = str(min(16, 2 * (os.cpu_count() or 1)))  # a case mostly waits
 
 
@@ -56,7 +57,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--build", default="build/inject")
     parser.add_argument("--full", action="store_true")
-    parser.add_argument("--stride", default="14", help="of the sampled sweep")
+    parser.add_argument("--stride", default="28", help="of the sampled sweep")
     parser.add_argument("--states", default="10000", help="of the sampled power-loss sweep")
     arguments = parser.parse_args()
     folder = ROOT / arguments.build
@@ -65,9 +66,10 @@ def main():
     if arguments.full:
         sanitized = folder.with_name(folder.name + "-asan")
         build(sanitized, ["-Dbench=false", "-Db_sanitize=address,undefined"])
-        runs = [([sweep, "--jobs", JOBS], 1),
-                ([sanitized / TARGETS[0], "--jobs", JOBS, "--stride", "16"], 0),
-                ([power, "--jobs", JOBS, "--states", "60000", "--seed", "1"], 1)]
+        runs = [([sweep, "--jobs", JOBS, "--shape", shape, "--stride", stride], 1)
+                for shape, stride in FULL_STRIDES.items()]
+        runs += [([sanitized / TARGETS[0], "--jobs", JOBS, "--stride", "16"], 0),
+                 ([power, "--jobs", JOBS, "--states", "20000", "--seed", "2"], 1)]
     else:
         runs = [([sweep, "--jobs", JOBS, "--stride", arguments.stride], 1),
                 ([power, "--jobs", JOBS, "--states", arguments.states], 1)]

@@ -13,6 +13,7 @@ const scene_shape scene_shapes[] = {
     {"plain", 2, 1, 1, 8, 300, 40, "raw", "64MiB", "256B"},
     {"parts", 2, 2, 2, 6, 2500, 400, "raw", "4KiB", "256B"},
     {"one", 1, 1, 1, 3, 64, 0, "raw", "64MiB", "8KiB"},
+    {"long", 1, 1, 1, 44, 64, 0, "raw", "64MiB", "256B"}, /* as far as a hint and an index */
 };
 const uint32_t scene_shape_count = sizeof scene_shapes / sizeof scene_shapes[0];
 

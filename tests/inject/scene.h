@@ -11,7 +11,7 @@
 #include <batchweave/batchweave.h>
 #include <stdbool.h>
 
-#define BATCHES_MAX 32u
+#define BATCHES_MAX 48u
 #define ITEM_BYTES_MAX 4096u
 #define SECOND 1000000000ll
 

@@ -93,11 +93,14 @@ static injection_case case_of(const unit_space *s, uint32_t unit, uint32_t n)
     };
 }
 
-/** There are fewer allocations than system calls, and less is alike in them: a sampled sweep takes
- * more of them. */
+/** There are fewer allocations than system calls, and less is alike in them: a sampled sweep, too,
+ * fails each of them once, and more of them for ever. */
 static uint32_t stride_of(const unit_space *s, uint32_t unit)
 {
-    return case_of(s, unit, 1).plan.kind == WRAP_MEMORY ? (s->stride + 5) / 6 : s->stride;
+    const wrap_plan plan = case_of(s, unit, 1).plan;
+    if (plan.kind == WRAP_SYSTEM)
+        return s->stride;
+    return plan.for_ever ? (s->stride + 5) / 6 : 1;
 }
 
 /** Where a unit begins: spread, so that the units of a sampled sweep differ. */

@@ -5,6 +5,7 @@
  * order, with the same answers, whatever its threads do. BW_REPLAY_FROM and BW_REPLAY_COUNT choose
  * the traces.
  */
+#include "client/consumer.h"
 #include "client/producer.h"
 #include "replay.h"
 #include "store/decorators.h"
@@ -115,8 +116,54 @@ static void compare(uint64_t seed, const replay_plan *plan, const replay_log *ex
         print_error("%4u machine: %-70s client: %s\n", k,
                     k < expected->count ? expected->lines[k] : "-",
                     k < got->count ? got->lines[k] : "-");
-    fail_msg("trace %llu, rules \"%s\", then \"%s\": request %u differs", (unsigned long long)seed,
-             plan->rules, plan->open_rules, i);
+    fail_msg("trace %llu, rules \"%s\", then \"%s\", of a reader \"%s\": request %u differs",
+             (unsigned long long)seed, plan->rules, plan->open_rules, plan->read_rules, i);
+}
+
+/* A namespace with batches, finished and so sealed. */
+static void fill(const replay_plan *plan, bw_runtime *runtime, mem_space *contents)
+{
+    static recorder nobody;
+    static const replay_plan calm = {.batches = 0};
+    replay_plan quiet = calm;
+    bw_space *space = NULL;
+    quiet.batches = plan->batches;
+    nobody.log.count = 0;
+    assert_int_equal(open_space(runtime, contents, "", &nobody, &space), BW_OK);
+    produce(&quiet, space);
+    space_close(space);
+}
+
+/* To the end; what is reported as damaged is asked for again. */
+static uint32_t read_all(const replay_plan *plan, bw_runtime *runtime, mem_space *contents,
+                         recorder *r)
+{
+    static const consumer_options options = {.has_position = true,
+                                             .tp = 1,
+                                             .pp = 1,
+                                             .start = START_EARLIEST,
+                                             .prefetch = 1,
+                                             .verify = true};
+    bw_error error;
+    bw_space *space = NULL;
+    bw_consumer *c = NULL;
+    bw_item *item = NULL;
+    uint32_t reports = 0;
+    bw_status status;
+    r->log.count = 0;
+    assert_int_equal(open_space(runtime, contents, plan->read_rules, r, &space), BW_OK);
+    assert_int_equal(consumer_open(space, &options, NULL, PATIENCE, &c, &error), BW_OK);
+    while ((status = consumer_next(c, PATIENCE, &item, &error)) != BW_END) {
+        if (status == BW_OK) {
+            item_release(item);
+            continue;
+        }
+        assert_int_equal(status, BW_CORRUPT);
+        reports++;
+    }
+    consumer_close(c);
+    space_close(space);
+    return reports;
 }
 
 static uint64_t number(const char *name, uint64_t otherwise)
@@ -157,10 +204,47 @@ static void the_client_asks_what_the_machines_ask(void **state)
     assert_true(requests > count * 20);
 }
 
+static void a_reader_asks_what_the_machines_ask(void **state)
+{
+    (void)state;
+    static replay_log expected = {.parts = true};
+    static recorder r = {.log = {.parts = true}};
+    bw_error error;
+    bw_runtime *runtime = NULL;
+    const runtime_options options = {
+        .threads = 2, .memory_bytes = 64u << 20, .log = LOG_LEVEL_ERROR};
+    const uint64_t from = number("BW_REPLAY_FROM", 1);
+    const uint64_t count = number("BW_REPLAY_COUNT", COUNT_DEFAULT);
+    uint64_t requests = 0, reports = 0;
+    assert_int_equal(lock_init(&r.lock), BW_OK);
+    assert_int_equal(runtime_open(&options, &runtime, &error), BW_OK);
+    for (uint64_t seed = from; seed < from + count; seed++) {
+        replay_plan plan;
+        replay_draw(seed, &plan);
+        plan.genesis.expected_producers = 1;
+        mem_space *contents = found(&plan, runtime);
+        fill(&plan, runtime, contents);
+        const uint32_t told = replay_read(&plan, seed, contents, &expected);
+        const uint32_t got = read_all(&plan, runtime, contents, &r);
+        compare(seed, &plan, &expected, &r.log);
+        assert_int_equal(told, got);
+        requests += expected.count;
+        reports += told;
+        mem_space_free(contents);
+    }
+    runtime_close(runtime);
+    lock_destroy(&r.lock);
+    print_message("%llu readers, %llu requests, damage reported %llu times\n",
+                  (unsigned long long)count, (unsigned long long)requests,
+                  (unsigned long long)reports);
+    assert_true(requests > count * 10 && reports > count / 20);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_client_asks_what_the_machines_ask),
+        cmocka_unit_test(a_reader_asks_what_the_machines_ask),
     };
     return cmocka_run_group_tests_name("sim_replay", tests, NULL, NULL);
 }

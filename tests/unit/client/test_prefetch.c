@@ -52,6 +52,30 @@ static void test_masked(void **state)
     stand_close(&s);
 }
 
+/* Each object has its second look: what was wrong with the segment does not count against the slice
+ * that it leads to. */
+static void test_each_object_is_masked(void **state)
+{
+    (void)state;
+    stand s;
+    stand_open(&s, 2, "", false);
+    fill(&s);
+    static const char *const rules[] = {
+        "flip:get:segment/:1;flip:read:data/:1",
+        "flip:get:segment/:1;not-found:read:data/:1",
+        "flip:get:segment/:1;flip:map:data/:1",
+    };
+    for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++) {
+        bw_space *space = stand_space(&s, rules[i], false);
+        bw_consumer *c = stand_consumer(&s, space, 1);
+        for (uint32_t step = 0; step < STEPS; step++)
+            stand_take(&s, c, "item");
+        consumer_close(c);
+        space_close(space);
+    }
+    stand_close(&s);
+}
+
 /* Twice the same: a verdict, with the facts. */
 static void test_verdicts(void **state)
 {
@@ -213,11 +237,9 @@ static void test_trimmed_under_way(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_masked),
-        cmocka_unit_test(test_verdicts),
-        cmocka_unit_test(test_store_fails_for_long),
-        cmocka_unit_test(test_follower_fails),
-        cmocka_unit_test(test_trimmed_under_way),
+        cmocka_unit_test(test_masked),         cmocka_unit_test(test_each_object_is_masked),
+        cmocka_unit_test(test_verdicts),       cmocka_unit_test(test_store_fails_for_long),
+        cmocka_unit_test(test_follower_fails), cmocka_unit_test(test_trimmed_under_way),
     };
     return cmocka_run_group_tests_name("prefetch", tests, NULL, NULL);
 }

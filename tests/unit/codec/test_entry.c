@@ -66,7 +66,7 @@ static void a_page_comes_back(void **state)
         producer_entry *e = p->entries;                                                            \
         change;                                                                                    \
     }
-BREAKS(empty, (p->count = 0, (void)e))
+BREAKS(empty, p->count = 0; (void)e)
 BREAKS(active, e[1].forgotten = false)
 BREAKS(unsorted, e[1].id = view_text("p000"))
 BREAKS(twice, e[1].id = e[0].id)

@@ -5,8 +5,12 @@
 #include "base/error.h"
 #include "scratch.h"
 
+#include <dirent.h>
+#include <fcntl.h>
 #include <signal.h>
+#include <sys/file.h>
 #include <sys/wait.h>
+#include <time.h>
 
 static void assert_content(const char *path, const char *expected)
 {
@@ -18,6 +22,22 @@ static void assert_content(const char *path, const char *expected)
     savefile_free(bytes);
 }
 
+/** Temporary files in the directory; all of them are made an hour old. */
+static unsigned count_temporaries(void)
+{
+    const struct timespec hour_ago = {.tv_sec = time(NULL) - 3600}, times[2] = {hour_ago, hour_ago};
+    unsigned count = 0;
+    DIR *all = opendir(scratch_path("."));
+    assert_non_null(all);
+    for (const struct dirent *each = readdir(all); each != NULL; each = readdir(all))
+        if (strstr(each->d_name, ".tmp") != NULL) {
+            count++;
+            assert_int_equal(utimensat(dirfd(all), each->d_name, times, 0), 0);
+        }
+    closedir(all);
+    return count;
+}
+
 static void test_write_and_replace(void **state)
 {
     (void)state;
@@ -26,7 +46,7 @@ static void test_write_and_replace(void **state)
     assert_content(path, "one");
     assert_int_equal(savefile_write(path, "", 0, false, NULL, NULL), BW_OK);
     assert_content(path, "");
-    assert_int_equal(access(scratch_path("file.tmp"), F_OK), -1);
+    assert_int_equal(count_temporaries(), 0);
 }
 
 /**
@@ -36,7 +56,8 @@ static void test_write_and_replace(void **state)
 static void test_killed_before_the_rename(void **state)
 {
     (void)state;
-    const char *const path = scratch_path("cursor");
+    char path[PATH_MAX];
+    snprintf(path, sizeof path, "%s", scratch_path("cursor"));
     assert_int_equal(savefile_write(path, "old", 3, true, NULL, NULL), BW_OK);
     const pid_t child = fork();
     assert_true(child >= 0);
@@ -52,6 +73,61 @@ static void test_killed_before_the_rename(void **state)
     assert_content(path, "mid");
     assert_int_equal(savefile_write(path, "next", 4, true, NULL, NULL), BW_OK);
     assert_content(path, "next");
+    /* What the killed writer left is swept, once it is old, unless somebody has it locked. */
+    savefile_sweep_beside(path);
+    assert_int_equal(count_temporaries(), 1);
+    savefile_sweep_beside(path);
+    assert_int_equal(count_temporaries(), 0);
+    const int fd = open(scratch_path(".bw-1-0123456789abcdef.tmp"), O_WRONLY | O_CREAT, 0600);
+    assert_int_equal(flock(fd, LOCK_EX), 0);
+    assert_int_equal(count_temporaries(), 1);
+    savefile_sweep_beside(path);
+    assert_int_equal(count_temporaries(), 1);
+    close(fd);
+    savefile_sweep_beside(path);
+    assert_int_equal(count_temporaries(), 0);
+    assert_content(path, "next");
+}
+
+/** Two processes write one path again and again: a reader finds the whole of one or the other. */
+static void test_two_writers_of_one_path(void **state)
+{
+    (void)state;
+    enum { BYTES = 64 * 1024, ROUNDS = 200, WRITERS = 2 };
+    static char mine[BYTES];
+    char path[PATH_MAX];
+    snprintf(path, sizeof path, "%s", scratch_path("shared"));
+    pid_t writers[WRITERS];
+    for (int w = 0; w < WRITERS; w++) {
+        writers[w] = fork();
+        assert_true(writers[w] >= 0);
+        if (writers[w] != 0)
+            continue;
+        memset(mine, 'a' + w, sizeof mine);
+        for (int i = 0; i < ROUNDS; i++)
+            if (savefile_write(path, mine, sizeof mine - (size_t)w, false, NULL, NULL) != BW_OK)
+                _exit(1);
+        _exit(0);
+    }
+    for (int alive = WRITERS; alive > 0;) {
+        char *bytes;
+        size_t size;
+        int status;
+        if (savefile_read(path, BYTES, &bytes, &size, NULL) == BW_OK) {
+            const char first = bytes[0];
+            assert_int_equal(size, BYTES - (size_t)(first - 'a'));
+            for (size_t i = 0; i < size; i++)
+                assert_int_equal(bytes[i], first);
+            savefile_free(bytes);
+        }
+        const pid_t done = waitpid(-1, &status, WNOHANG);
+        assert_true(done >= 0);
+        if (done > 0) {
+            assert_int_equal(status, 0);
+            alive--;
+        }
+    }
+    assert_int_equal(count_temporaries(), 0);
 }
 
 static void test_failures_are_typed(void **state)
@@ -62,7 +138,7 @@ static void test_failures_are_typed(void **state)
     assert_non_null(strstr(bw_error_key(error), "none/file"));
     scratch_folder("folder");
     assert_int_equal(savefile_write(scratch_path("folder"), "x", 1, false, NULL, error), BW_IO);
-    assert_int_equal(access(scratch_path("folder.tmp"), F_OK), -1);
+    assert_int_equal(count_temporaries(), 0);
     char *bytes;
     size_t size;
     assert_int_equal(savefile_read(scratch_path("absent"), 10, &bytes, &size, error), BW_NOT_FOUND);
@@ -85,7 +161,7 @@ static void test_try_writes_nothing(void **state)
     assert_non_null(strstr(bw_error_key(error), "none/file"));
     assert_int_equal(savefile_try(scratch_path("tried"), error), BW_OK);
     assert_int_equal(access(scratch_path("tried"), F_OK), -1);
-    assert_int_equal(access(scratch_path("tried.tmp"), F_OK), -1);
+    assert_int_equal(count_temporaries(), 0);
     scratch_file("there", "old", 3);
     assert_int_equal(savefile_try(scratch_path("there"), error), BW_OK);
     assert_content(scratch_path("there"), "old");
@@ -110,7 +186,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_write_and_replace),  cmocka_unit_test(test_killed_before_the_rename),
         cmocka_unit_test(test_failures_are_typed), cmocka_unit_test(test_try_writes_nothing),
-        cmocka_unit_test(test_mkdir_and_sync),
+        cmocka_unit_test(test_mkdir_and_sync),     cmocka_unit_test(test_two_writers_of_one_path),
     };
     return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
 }

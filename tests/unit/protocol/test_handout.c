@@ -62,8 +62,14 @@ static void a_mesh_must_be_the_world(void **state)
     assert_int_equal(mesh_position(&m, 0, 8, &p, &error), BW_MESH_MISMATCH);
     assert_non_null(strstr(error.message, "world size 8 is not dp 2 x cp 2 x tp 2 x pp 2"));
     assert_int_equal(mesh_position(&m, 16, 16, &p, &error), BW_INVALID);
-    const mesh none = {.dp = 2, .cp = 0, .tp = 1, .pp = 1};
-    assert_int_equal(mesh_position(&none, 0, 0, &p, &error), BW_INVALID);
+    const mesh none[] = {{.dp = 0, .cp = 2, .tp = 1, .pp = 1},
+                         {.dp = 2, .cp = 0, .tp = 1, .pp = 1},
+                         {.dp = 2, .cp = 1, .tp = 0, .pp = 1},
+                         {.dp = 2, .cp = 1, .tp = 1, .pp = 0}};
+    for (size_t i = 0; i < sizeof none / sizeof *none; i++)
+        assert_int_equal(mesh_position(&none[i], 0, 0, &p, &error), BW_INVALID);
+    const mesh deep = {.dp = 1, .cp = 1, .tp = 4, .pp = 4};
+    assert_int_equal(mesh_position(&deep, 0, 8, &p, &error), BW_MESH_MISMATCH);
     const mesh huge = {.dp = 1u << 31, .cp = 2, .tp = 1u << 31, .pp = 4};
     assert_int_equal(mesh_position(&huge, 0, 8, &p, &error), BW_MESH_MISMATCH);
     handout *h;
@@ -197,7 +203,12 @@ static void a_rewritten_history(void **state)
     uint64_t step;
     assert_int_equal(handout_resume(h, &young, &zero, NULL), BW_OK);
     assert_false(handout_nonce_step(h, &young, &step));
+    assert_int_equal(handout_check_nonce(h, 0, 1, &error), BW_OK); /* nothing to compare with */
+    /* The step is not described yet, as far as this manifest knows. */
+    assert_int_equal(handout_resume(h, &m, &c, NULL), BW_OK);
+    assert_false(handout_nonce_step(h, &young, &step));
     handout_free(h);
+    handout_free(NULL);
 }
 
 /* What a reader saves it can go on from, though the skip that it jumped reaches beyond the end. */
@@ -345,6 +356,30 @@ static void a_footer_places_the_slice(void **state)
     slices[0].framed_bytes = 2000;
     assert_int_equal(handout_place(h, &f, &plan, &error), BW_CORRUPT);
     assert_true(plan.needs_footer);
+    slices[0].framed_bytes = 0; /* cannot be packed */
+    assert_int_equal(handout_place(h, &f, &plan, &error), BW_CORRUPT);
+    slices[0].framed_bytes = lengths[0];
+    const footer others[] = {
+        {.nonce = 3, .items = 2, .slice_count = 3, .slices = slices},
+        {.nonce = 3, .items = 1, .slice_count = 4, .slices = slices},
+        {.nonce = 3, .items = 2, .slice_count = 4, .slices = slices, .kind = ITEM_SAFETENSORS},
+    };
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        assert_int_equal(handout_place(h, &others[i], &plan, &error), BW_CORRUPT);
+        assert_non_null(strstr(error.message, "is not its descriptor's"));
+    }
+    /* The descriptor says otherwise where the footer lies, or how much there is. */
+    const fetch_plan right = plan;
+    plan.footer.offset += 64;
+    assert_int_equal(handout_place(h, &f, &plan, &error), BW_CORRUPT);
+    plan = right;
+    plan.shape.total_bytes++;
+    assert_int_equal(handout_place(h, &f, &plan, &error), BW_CORRUPT);
+    plan = right;
+    plan.shape.parts++;
+    assert_int_equal(handout_place(h, &f, &plan, &error), BW_CORRUPT);
+    plan = right;
+    assert_int_equal(handout_place(h, &f, &plan, &error), BW_OK);
     handout_free(h);
 }
 

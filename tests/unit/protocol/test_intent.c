@@ -501,9 +501,90 @@ static void the_next_manifest_copies_the_rest(void **state)
     assert_true(view_equal(draft.turn, view_text("me")));
 }
 
+/* Each way in which batches fail to continue what the chain has is our own defect, and said so. */
+static void batches_must_continue_the_entry(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        uint64_t seq, start, end;
+        uint32_t epoch;
+        const char *id;
+    } cases[] = {
+        {"a hole in seq", 5, 4, 5, 1, "p"},   {"a hole in offsets", 4, 5, 6, 1, "p"},
+        {"an overlap", 4, 3, 5, 1, "p"},      {"an end before its start", 4, 4, 3, 1, "p"},
+        {"another's epoch", 4, 4, 5, 2, "p"}, {"another's id", 4, 4, 5, 1, "q"},
+    };
+    producer_entry e = entry_of("p", 1, &mine);
+    e.seq = 2;
+    e.offset = 3;
+    const manifest base = base_of(&e, 1);
+    const intent_aid aid = aid_of();
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        descriptor d[2] = {batch_of("p", 3, 200), batch_of(cases[i].id, 4, 200)};
+        d[0].record.start = 3;
+        d[0].record.end = 4;
+        d[1].record.seq = cases[i].seq;
+        d[1].record.start = cases[i].start;
+        d[1].record.end = cases[i].end;
+        d[1].record.epoch = cases[i].epoch;
+        intent publish = publish_of("p", d, 2, false);
+        manifest draft;
+        intent_result result;
+        const intent_verdict verdict =
+            intent_apply(&publish, &base, &aid, scratch, &draft, &result);
+        if (verdict != INTENT_REFUSED || result.status != BW_BUG)
+            fail_msg("%s: verdict %d, %s", cases[i].name, (int)verdict,
+                     bw_status_name(result.status));
+    }
+}
+
+/* Numbers end below 2^63, sums of bytes below 2^64. */
+static void totals_end_somewhere(void **state)
+{
+    (void)state;
+    producer_entry e = entry_of("p", 1, &mine);
+    manifest base = base_of(&e, 1), draft;
+    const intent_aid aid = aid_of();
+    const descriptor d = batch_of("p", 1, 200);
+    intent publish = publish_of("p", &d, 1, false);
+    intent_result result;
+    base.committed_bytes = UINT64_MAX - 100;
+    assert_int_equal(intent_apply(&publish, &base, &aid, scratch, &draft, &result), INTENT_REFUSED);
+    assert_int_equal(result.status, BW_TOO_LARGE);
+    base.committed_bytes = 0;
+    base.next = NUMBER_MAX;
+    assert_int_equal(intent_apply(&publish, &base, &aid, scratch, &draft, &result), INTENT_REFUSED);
+    assert_int_equal(result.status, BW_TOO_LARGE);
+    base.next = 0;
+    e.seq = NUMBER_MAX;
+    descriptor last = batch_of("p", 1, 200);
+    last.record.seq = e.seq + 1;
+    last.record.start = 0;
+    publish.publish.descriptors = &last;
+    assert_int_equal(intent_apply(&publish, &base, &aid, scratch, &draft, &result), INTENT_REFUSED);
+    assert_int_equal(result.status, BW_TOO_LARGE);
+}
+
+static void nothing_is_freed_twice(void **state)
+{
+    (void)state;
+    intent_scratch_free(NULL);
+    const manifest base = base_of(NULL, 0);
+    const intent_aid aid = aid_of();
+    intent unknown = {.kind = INTENT_KINDS};
+    manifest draft;
+    intent_result result;
+    assert_int_equal(intent_apply(&unknown, &base, &aid, scratch, &draft, &result), INTENT_REFUSED);
+    assert_int_equal(result.status, BW_BUG);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(batches_must_continue_the_entry),
+        cmocka_unit_test(totals_end_somewhere),
+        cmocka_unit_test(nothing_is_freed_twice),
         cmocka_unit_test(open_table),
         cmocka_unit_test(open_refuses_what_cannot_be),
         cmocka_unit_test(open_looks_at_the_page),

@@ -53,7 +53,10 @@ void world_fault(world *w, fault_effect effect, store_op_kind kind, const char *
     uint32_t i = 0;
     while (i < FAULTS_MAX && w->faults[i].times > 0)
         i++;
-    assert_true(i < FAULTS_MAX);
+    if (i >= FAULTS_MAX) {
+        fail_msg("more than %u faults", FAULTS_MAX);
+        return;
+    }
     w->faults[i] =
         (fault){.effect = effect, .kind = kind, .skip = skip, .times = times, .say = say};
     (void)snprintf(w->faults[i].prefix, sizeof w->faults[i].prefix, "%s", prefix);
@@ -136,9 +139,19 @@ void world_list(world *w, const machine_request *request, machine_reply *reply, 
     execute(w, request, reply, list);
 }
 
+void (*world_turn)(bool its);
+
+static void turn(bool its)
+{
+    if (world_turn != NULL)
+        world_turn(its);
+}
+
 static void deliver(world *w, const machine_type *type, void *self, machine_reply *reply)
 {
+    turn(true);
     type->reply(self, w->now_ns, reply);
+    turn(false);
     mem_free(reply->bytes);
     if (reply->list != NULL)
         store_list_free(reply->list);
@@ -169,7 +182,10 @@ bool world_run(world *w, const machine_type *type, void *self)
     for (uint32_t step = 0; type->running(self); step++) {
         assert_true(step < STEPS_MAX);
         machine_request request;
-        if (type->next(self, &request)) {
+        turn(true);
+        const bool asks = type->next(self, &request);
+        turn(false);
+        if (asks) {
             w->asked[request.kind]++;
             w->markers_read +=
                 request.kind == STORE_GET && strncmp(request.key.text, "retired/", 8) == 0;
@@ -187,7 +203,9 @@ bool world_run(world *w, const machine_type *type, void *self)
         assert_true(due != TIME_NEVER);
         if (due > w->now_ns)
             w->now_ns = due;
+        turn(true);
         type->tick(self, w->now_ns);
+        turn(false);
     }
     return true;
 }

@@ -79,6 +79,8 @@ void world_calm(world *w); /* no faults any more */
 /** Drives until the machine no longer runs; the clock jumps to what is due. Fails the test when it
  * gets stuck. False: a request is held. */
 bool world_run(world *w, const machine_type *type, void *self);
+/** Called around each call of a machine: true before, false after it. */
+extern void (*world_turn)(bool its);
 /** Lets the held request happen now and answers it: with what came of it (STORE_PENDING) or with
  * `say`, and goes on. */
 bool world_release(world *w, const machine_type *type, void *self, bool apply, store_outcome say);

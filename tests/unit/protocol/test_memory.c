@@ -1,0 +1,354 @@
+// SPDX-FileCopyrightText: The BatchWeave authors
+// SPDX-License-Identifier: Apache-2.0
+/* Memory runs out, or a hash cannot be computed, anywhere inside of codec and protocol: each call
+ * ends with BW_NOMEM or gets through, nothing is published twice or lost, and the same handle goes
+ * on. Each seed lets other calls fail; over all seeds each place that allocates fails somewhere. */
+#include "world.h"
+
+#include "protocol/handout.h"
+#include "protocol/stage.h"
+#include <stdlib.h>
+#include <string.h>
+
+#define SEEDS 40u
+#define TRIES_MAX 200u
+
+static bool scarce; /* a request may fail */
+static uint32_t one_in;
+static rng dice;
+static uint64_t failed;
+
+static bool fails(void)
+{
+    if (!scarce || rng_below(&dice, one_in) != 0)
+        return false;
+    failed++;
+    return true;
+}
+
+/* The linker gives these names. */
+void *__real_malloc(size_t bytes);
+void *__real_calloc(size_t count, size_t bytes);
+void *__real_realloc(void *memory, size_t bytes);
+bw_status __real_hash_bytes(const void *bytes, size_t size, hash128 *out);
+bw_status __real_hash_pieces(const hash_piece *pieces, size_t count, hash128 *out);
+void *__wrap_malloc(size_t bytes);
+void *__wrap_calloc(size_t count, size_t bytes);
+void *__wrap_realloc(void *memory, size_t bytes);
+bw_status __wrap_hash_bytes(const void *bytes, size_t size, hash128 *out);
+bw_status __wrap_hash_pieces(const hash_piece *pieces, size_t count, hash128 *out);
+
+void *__wrap_malloc(size_t bytes)
+{
+    return fails() ? NULL : __real_malloc(bytes);
+}
+
+void *__wrap_calloc(size_t count, size_t bytes)
+{
+    return fails() ? NULL : __real_calloc(count, bytes);
+}
+
+void *__wrap_realloc(void *memory, size_t bytes)
+{
+    return fails() ? NULL : __real_realloc(memory, bytes);
+}
+
+bw_status __wrap_hash_bytes(const void *bytes, size_t size, hash128 *out)
+{
+    return fails() ? BW_NOMEM : __real_hash_bytes(bytes, size, out);
+}
+
+bw_status __wrap_hash_pieces(const hash_piece *pieces, size_t count, hash128 *out)
+{
+    return fails() ? BW_NOMEM : __real_hash_pieces(pieces, count, out);
+}
+
+static void machines_turn(bool its)
+{
+    scarce = its;
+}
+
+static void begin(uint64_t seed, uint32_t odds)
+{
+    rng_seed(&dice, seed);
+    one_in = odds;
+    world_turn = machines_turn;
+}
+
+static void end(void)
+{
+    world_turn = NULL;
+    scarce = false;
+}
+
+/* ---- commits ---- */
+
+/* Until it is done; each failure is for want of memory. */
+static void insist(actor *a, uint32_t count, bool finish)
+{
+    const uint64_t seq = a->seq + count;
+    for (uint32_t tries = 0; tries < TRIES_MAX; tries++) {
+        actor_begin_publish(a, (uint32_t)(seq - a->seq), finish);
+        assert_true(actor_drive(a));
+        const commit_report *r = actor_report(a);
+        if (r->end == COMMIT_DONE) {
+            actor_settle(a);
+            if (a->seq == seq)
+                return;
+        } else if (r->end != COMMIT_LOST) {
+            assert_int_equal(r->status, BW_NOMEM);
+        }
+    }
+    fail_msg("%u tries were not enough", TRIES_MAX);
+}
+
+static void insist_open(actor *a, bool reopen)
+{
+    for (uint32_t tries = 0; tries < TRIES_MAX; tries++) {
+        actor_begin_open(a, reopen);
+        assert_true(actor_drive(a));
+        const commit_report *r = actor_report(a);
+        if (r->end == COMMIT_DONE) {
+            actor_settle(a);
+            return;
+        }
+        assert_int_equal(r->status, BW_NOMEM);
+    }
+    fail_msg("%u tries were not enough", TRIES_MAX);
+}
+
+static void commits_lose_and_double_nothing(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+        world w;
+        actor p, q;
+        uint64_t published = 0;
+        world_open(&w, &(world_options){.block_size = 4, .tail_cap = 256});
+        actor_start(&p, &w, "p");
+        actor_start(&q, &w, "q");
+        begin(seed, seed % 2 == 0 ? 20 : 200);
+        insist_open(&p, false);
+        insist_open(&q, false);
+        for (uint32_t i = 0; i < 90; i++) {
+            actor *a = i % 3 == 0 ? &q : &p;
+            const uint32_t count = 1 + i % 3;
+            insist(a, count, false);
+            published += count;
+            /* Lost replies, races and retired names are closed without memory, too. */
+            if (i % 7 == 3)
+                world_fault(&w, FAULT_APPLY_SAY, STORE_CREATE, "manifest/", 0, 1, STORE_UNKNOWN);
+        }
+        end();
+        world_calm(&w);
+        (void)world_sweep(&w);
+        assert_int_equal(world_check(&w), published);
+        actor_stop(&p);
+        actor_stop(&q);
+        world_close(&w);
+    }
+    assert_true(failed > 1000);
+}
+
+/* ---- walks, sweeps, inits ---- */
+
+static void walks_and_sweeps_come_to_the_newest(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+        world w;
+        actor p;
+        world_open(&w, &(world_options){.block_size = 2, .tail_cap = 256});
+        actor_start(&p, &w, "p");
+        actor_open(&p);
+        chain *reader = world_chain(&w);
+        for (uint32_t i = 0; i < 40; i++)
+            actor_publish(&p, 2);
+        begin(seed, 30);
+        bw_status status = BW_NOMEM;
+        for (uint32_t tries = 0; status != BW_OK && tries < TRIES_MAX; tries++) {
+            status = world_walk(&w, reader, CHAIN_NEWEST);
+            assert_true(status == BW_OK || status == BW_NOMEM);
+        }
+        assert_int_equal(status, BW_OK);
+        assert_int_equal(chain_held(reader)->version, chain_held(p.chain)->version);
+        sweep *s;
+        const sweep_options options = {.apply = true, .backoff_min_ns = 1, .backoff_max_ns = 1};
+        assert_int_equal(sweep_new(reader, &options, &s), BW_OK);
+        status = BW_NOMEM;
+        for (uint32_t tries = 0; status != BW_OK && tries < TRIES_MAX; tries++) {
+            sweep_start(s, w.now_ns, TIME_NEVER);
+            assert_true(world_run(&w, &sweep_machine, s));
+            status = sweep_reported(s)->status;
+            assert_true(status == BW_OK || status == BW_NOMEM);
+        }
+        end();
+        assert_int_equal(status, BW_OK);
+        assert_true(world_has_marker(&w, 0));
+        assert_false(world_has_manifest(&w, 1));
+        sweep_free(s);
+        chain_free(reader);
+        assert_int_equal(world_check(&w), 80);
+        actor_stop(&p);
+        world_close(&w);
+    }
+}
+
+static void an_init_that_ran_out_of_memory_can_be_finished(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+        world w;
+        create *c = NULL;
+        const token128 nonce = {{1}};
+        world_open(&w, &(world_options){0});
+        store_close(w.store);
+        mem_space_free(w.space);
+        assert_int_equal(mem_space_new(&w.space), BW_OK);
+        assert_int_equal(store_mem_open(w.space, &w.store, NULL), BW_OK);
+        begin(seed, 4);
+        bw_status status = BW_NOMEM;
+        for (uint32_t tries = 0; status != BW_OK && tries < TRIES_MAX; tries++) {
+            scarce = true;
+            status = create_new(&w.genesis, 1000, &nonce, &c);
+            scarce = false;
+            assert_true(status == BW_OK || status == BW_NOMEM);
+            if (status != BW_OK)
+                continue;
+            create_start(c, w.now_ns, TIME_NEVER);
+            assert_true(world_run(&w, &create_machine, c));
+            status = create_result(c, NULL);
+            assert_true(status == BW_OK || status == BW_NOMEM);
+            create_free(c);
+        }
+        end();
+        assert_int_equal(status, BW_OK);
+        chain_free(world_chain(&w));
+        world_close(&w);
+    }
+}
+
+/* ---- pure functions ---- */
+
+static void makers_say_so(void **state)
+{
+    (void)state;
+    const genesis g = {.dp = 1, .cp = 1, .part_bytes = 4096, .block_size = 2};
+    const commit_options options = {.backoff_max_ns = 1};
+    const sweep_options sweeping = {.backoff_max_ns = 1};
+    uint32_t made = 0, refused = 0;
+    begin(3, 3);
+    for (uint32_t i = 0; i < 200; i++) {
+        chain *c = NULL;
+        commit *m = NULL;
+        sweep *s = NULL;
+        stage *t = NULL;
+        handout *h = NULL;
+        segment_cache *cache = NULL;
+        scarce = true;
+        bw_status status = chain_new(1, NULL, &c);
+        if (status == BW_OK)
+            status = commit_new(c, &options, &m);
+        if (status == BW_OK)
+            status = sweep_new(c, &sweeping, &s);
+        if (status == BW_OK)
+            status = stage_new(0, 0, 4, 1000, &t);
+        if (status == BW_OK)
+            status = handout_new(&g, (position){0, 0}, 1, &h, NULL);
+        if (status == BW_OK)
+            status = segment_cache_new(1000, &cache);
+        scarce = false;
+        assert_true(status == BW_OK || status == BW_NOMEM);
+        made += status == BW_OK;
+        refused += status == BW_NOMEM;
+        segment_cache_free(cache);
+        handout_free(h);
+        stage_free(t);
+        sweep_free(s);
+        commit_free(m);
+        chain_free(c);
+    }
+    end();
+    assert_true(made > 0);
+    assert_true(refused > 50);
+}
+
+static void a_batch_is_staged_whole_or_not(void **state)
+{
+    (void)state;
+    stage *s;
+    bw_error error;
+    uint64_t seq = 0, staged = 0;
+    const descriptor d = {.id = view_text("p"),
+                          .record = {.epoch = 1},
+                          .shape = {.parts = 1, .items = 1, .total_bytes = 10}};
+    assert_int_equal(stage_new(0, 0, 64, 1000, &s), BW_OK);
+    begin(5, 2);
+    for (uint32_t i = 0; i < 60; i++) {
+        scarce = true;
+        const bw_status status =
+            stage_add(s, &d, staged + 1, view_text("state"), NULL, 0, &seq, &error);
+        scarce = false;
+        assert_true(status == BW_OK || status == BW_NOMEM);
+        staged += status == BW_OK;
+        assert_int_equal(stage_batches(s), staged);
+        assert_int_equal(stage_end_offset(s), staged);
+    }
+    end();
+    assert_true(staged > 0 && staged < 60);
+    stage_free(s);
+}
+
+static void skips_and_cursors(void **state)
+{
+    (void)state;
+    const genesis g = {.dp = 1, .cp = 1, .part_bytes = 4096, .block_size = 2};
+    skip_range skips[2] = {{2, 4}, {6, 8}};
+    const cursor from = {
+        .step = 1, .mode = MODE_SAME_BATCH, .dp = 1, .skip_count = 2, .skips = skips};
+    const manifest m = {.version = 9, .next = 20};
+    handout *h;
+    uint32_t refused = 0;
+    assert_int_equal(handout_new(&g, (position){0, 0}, 1, &h, NULL), BW_OK);
+    begin(7, 4);
+    for (uint32_t i = 0; i < 400; i++) {
+        cursor taken = {0}, read = {0};
+        buf json;
+        buf_init(&json, 1 << 16);
+        scarce = true;
+        bw_status status = handout_resume(h, &m, &from, NULL);
+        const bool resumed = status == BW_OK;
+        if (status == BW_OK)
+            status = handout_cursor(h, &m, &taken);
+        if (status == BW_OK)
+            status = cursor_encode(&taken, &json);
+        if (status == BW_OK)
+            status = cursor_decode(view_of(json.data, json.size), &read, NULL);
+        scarce = false;
+        assert_true(status == BW_OK || status == BW_NOMEM);
+        refused += status == BW_NOMEM;
+        if (resumed)
+            assert_int_equal(handout_step(h), 1);
+        if (status == BW_OK)
+            assert_true(cursor_equal(&read, &taken));
+        cursor_free(&read);
+        cursor_free(&taken);
+        buf_free(&json);
+    }
+    end();
+    assert_true(refused > 100 && refused < 400);
+    handout_free(h);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(commits_lose_and_double_nothing),
+        cmocka_unit_test(walks_and_sweeps_come_to_the_newest),
+        cmocka_unit_test(an_init_that_ran_out_of_memory_can_be_finished),
+        cmocka_unit_test(makers_say_so),
+        cmocka_unit_test(a_batch_is_staged_whole_or_not),
+        cmocka_unit_test(skips_and_cursors),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
