@@ -532,7 +532,7 @@ static void batches_must_continue_the_entry(void **state)
         manifest draft;
         intent_result result;
         const intent_verdict verdict =
-            intent_apply(&publish, &base, &aid, scratch, &draft, &result);
+            intent_apply(&publish, &base, &aid, bases_scratch, &draft, &result);
         if (verdict != INTENT_REFUSED || result.status != BW_BUG)
             fail_msg("%s: verdict %d, %s", cases[i].name, (int)verdict,
                      bw_status_name(result.status));
@@ -550,11 +550,13 @@ static void totals_end_somewhere(void **state)
     intent publish = publish_of("p", &d, 1, false);
     intent_result result;
     base.committed_bytes = UINT64_MAX - 100;
-    assert_int_equal(intent_apply(&publish, &base, &aid, scratch, &draft, &result), INTENT_REFUSED);
+    assert_int_equal(intent_apply(&publish, &base, &aid, bases_scratch, &draft, &result),
+                     INTENT_REFUSED);
     assert_int_equal(result.status, BW_TOO_LARGE);
     base.committed_bytes = 0;
     base.next = NUMBER_MAX;
-    assert_int_equal(intent_apply(&publish, &base, &aid, scratch, &draft, &result), INTENT_REFUSED);
+    assert_int_equal(intent_apply(&publish, &base, &aid, bases_scratch, &draft, &result),
+                     INTENT_REFUSED);
     assert_int_equal(result.status, BW_TOO_LARGE);
     base.next = 0;
     e.seq = NUMBER_MAX;
@@ -562,7 +564,8 @@ static void totals_end_somewhere(void **state)
     last.record.seq = e.seq + 1;
     last.record.start = 0;
     publish.publish.descriptors = &last;
-    assert_int_equal(intent_apply(&publish, &base, &aid, scratch, &draft, &result), INTENT_REFUSED);
+    assert_int_equal(intent_apply(&publish, &base, &aid, bases_scratch, &draft, &result),
+                     INTENT_REFUSED);
     assert_int_equal(result.status, BW_TOO_LARGE);
 }
 
@@ -575,7 +578,8 @@ static void nothing_is_freed_twice(void **state)
     intent unknown = {.kind = INTENT_KINDS};
     manifest draft;
     intent_result result;
-    assert_int_equal(intent_apply(&unknown, &base, &aid, scratch, &draft, &result), INTENT_REFUSED);
+    assert_int_equal(intent_apply(&unknown, &base, &aid, bases_scratch, &draft, &result),
+                     INTENT_REFUSED);
     assert_int_equal(result.status, BW_BUG);
 }
 
