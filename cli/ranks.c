@@ -55,7 +55,7 @@ static bw_status one_step(rank *r)
         bw_status status = next_item(r, &item);
         if (status != BW_OK)
             return status;
-        whole = bw_item_index(item) + 1 == bw_item_count(item);
+        whole = bw_item_order(item) + 1 == bw_item_total(item);
         r->step = bw_item_step(item);
         if (r->primary)
             status = delivery_item(&r->delivery, item, r->error);

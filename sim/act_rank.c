@@ -202,7 +202,8 @@ static void start(process *p, rank *r)
     const manifest *m = chain_held(r->chain);
     const uint32_t slice = kept(p)->slice;
     const position at = {slice / s->genesis.cp, slice % s->genesis.cp};
-    if (handout_new(chain_genesis(r->chain), at, s->genesis.dp, &r->handout, &error) != BW_OK) {
+    if (handout_new(chain_genesis(r->chain), at, s->genesis.dp, MODE_SAME_BATCH, &r->handout,
+                    &error) != BW_OK) {
         sim_violate(s, "I9", "%s: %s", p->name, error.message);
         return;
     }
@@ -272,7 +273,7 @@ static bool plan(process *p, rank *r, slot *at)
     bw_error error;
     if (!look_up(p, r, at->step, &d))
         return false;
-    if (handout_plan(r->handout, at->step, &d, &at->plan, &error) != BW_OK ||
+    if (handout_plan(r->handout, at->step, 0, &d, &at->plan, &error) != BW_OK ||
         at->plan.needs_footer) {
         sim_violate(p->sim, "I11", "%s cannot read step %" PRIu64 ": %s", p->name, at->step,
                     error.message);
@@ -290,7 +291,7 @@ static void look_ahead(process *p, rank *r)
     while (r->count < p->sim->plan.prefetch && r->plan_step < m->next) {
         slot *at = slot_at(r, r->count++);
         *at = (slot){.state = SLOT_PLANNED, .step = r->plan_step};
-        r->plan_step = handout_unskipped(r->handout, r->plan_step + 1);
+        r->plan_step = handout_after(r->handout, r->plan_step);
     }
     for (uint32_t i = 0; i < r->count && !p->doomed && !p->sim->violated; i++)
         if (slot_at(r, i)->state == SLOT_PLANNED && !plan(p, r, slot_at(r, i)))

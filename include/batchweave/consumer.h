@@ -60,6 +60,10 @@ uint32_t bw_item_d(const bw_item *item);
 uint32_t bw_item_c(const bw_item *item);
 uint32_t bw_item_index(const bw_item *item); /* within the slice */
 uint32_t bw_item_count(const bw_item *item); /* items of the slice in this step */
+/** Which of the rank's own items of this step it is, in [0, total): the same as index and count
+ * unless the job's dp is not the namespace's. The last one ends the step. */
+uint32_t bw_item_order(const bw_item *item);
+uint32_t bw_item_total(const bw_item *item);
 int bw_item_pad(const bw_item *item);
 uint64_t bw_item_tag(const bw_item *item);
 uint64_t bw_item_tokens(const bw_item *item);  /* of the whole step */

@@ -72,6 +72,16 @@ uint32_t bw_item_count(const bw_item *item)
     return item->owner->items;
 }
 
+uint32_t bw_item_order(const bw_item *item)
+{
+    return item->order;
+}
+
+uint32_t bw_item_total(const bw_item *item)
+{
+    return item->total;
+}
+
 int bw_item_pad(const bw_item *item)
 {
     return item->owner->frames[item->index].pad;

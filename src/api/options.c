@@ -123,6 +123,11 @@ bw_status config_consumer(const bw_config *config, consumer_options *out, bw_err
         .prefetch = number32(config, PROPERTY_PREFETCH),
         .verify = flag(config, PROPERTY_VERIFY),
     };
+    const char *mode = config_text(config, PROPERTY_RESCALE);
+    if (strcmp(mode, cursor_mode_name(MODE_SCALE_BATCH)) == 0)
+        out->mode = MODE_SCALE_BATCH;
+    else if (strcmp(mode, cursor_mode_name(MODE_SAME_BATCH)) != 0)
+        return error_set(error, BW_INVALID, "rescale=\"%.80s\": same_batch or scale_batch", mode);
     if (out->has_position && out->has_rank)
         return error_set(error, BW_INVALID, "set d and c, or rank and world, not both");
     if (out->has_rank != config_has(config, PROPERTY_WORLD))

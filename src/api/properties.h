@@ -80,6 +80,9 @@
     P(TP, "tp", "consumer", "integer", "1", 1, U32, "tensor-parallel ranks that share a position") \
     P(PP, "pp", "consumer", "integer", "1", 1, U32,                                                \
       "pipeline-parallel ranks that share a position")                                             \
+    P(RESCALE, "rescale", "consumer", "text", "same_batch", 0, 0,                                  \
+      "a job with another dp than the namespace: same_batch keeps the global batch, scale_batch "  \
+      "the batch of a rank")                                                                       \
     P(PREFETCH, "prefetch", "consumer", "integer", "8", 1, 4096, "steps read ahead")               \
     P(VERIFY, "verify", "consumer", "switch", "true", 0, 0,                                        \
       "false: the bytes of items are not checked; for benchmarks only")                            \

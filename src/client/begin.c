@@ -104,7 +104,7 @@ static void template(const bw_consumer *c, const consumer_options *options, cons
         return;
     }
     *out = (cursor){.step = options->start_step,
-                    .mode = MODE_SAME_BATCH,
+                    .mode = options->mode,
                     .dp = options->dp != 0 ? options->dp : g->dp};
     memcpy(out->uuid, g->uuid, UUID_BYTES);
 }
@@ -191,7 +191,7 @@ bw_status consumer_begin(bw_consumer *c, const consumer_options *options, const 
     } else {
         status = handout_start(c->locked.handout, m, options->start, options->start_step, error);
     }
-    c->locked.plan_step = handout_step(c->locked.handout);
+    c->locked.plan_step = handout_reading(c->locked.handout);
     manifest_unref(m);
     return status;
 }

@@ -43,18 +43,19 @@ static bw_status consumer_new(bw_space *space, const consumer_options *options, 
     }
     c->space = space;
     c->position = p;
-    c->prefetch = options->prefetch;
     c->verify = options->verify;
     gate_init(&c->changed);
     atomic_init(&c->interrupted, 0);
     atomic_init(&c->wanted, 0u);
-    c->locked.ring = mem_array(c->prefetch, sizeof *c->locked.ring);
-    bw_status status = BW_OK;
-    if (c->locked.ring == NULL)
-        status = error_set(error, BW_NOMEM, "no memory for a window of %u steps", c->prefetch);
-    if (status == BW_OK)
-        status =
-            handout_new(g, p, options->dp != 0 ? options->dp : g->dp, &c->locked.handout, error);
+    bw_status status = handout_new(g, p, options->dp != 0 ? options->dp : g->dp, options->mode,
+                                   &c->locked.handout, error);
+    if (status == BW_OK) {
+        c->reads = handout_reads(c->locked.handout);
+        c->prefetch = options->prefetch * c->reads;
+        c->locked.ring = mem_array(c->prefetch, sizeof *c->locked.ring);
+        if (c->locked.ring == NULL)
+            status = error_set(error, BW_NOMEM, "no memory for a window of %u slices", c->prefetch);
+    }
     if (status != BW_OK) {
         destroy(c);
         return status;
@@ -173,16 +174,33 @@ void consumer_loaded(bw_consumer *c, const segment_ref *ref, bw_status status,
 
 /* ---- next ---- */
 
+fetch *consumer_front(bw_consumer *c)
+{
+    if (c->locked.count == 0)
+        return NULL;
+    fetch *first = &c->locked.ring[c->locked.first];
+    if (c->reads == 1 || first->state != FETCH_READY)
+        return first;
+    uint32_t nth, item;
+    handout_pick(c->locked.handout, first->slice->items, &nth, &item);
+    return &c->locked.ring[(c->locked.first + nth) % c->prefetch];
+}
+
 static bw_item *take_locked(bw_consumer *c, fetch *f)
 {
     slice *s = f->slice;
-    bw_item *item = slice_item(s, handout_item(c->locked.handout));
+    handout *h = c->locked.handout;
+    uint32_t nth, index;
+    handout_pick(h, s->items, &nth, &index);
+    bw_item *item = slice_item(s, index);
+    item->order = handout_item(h);
+    item->total = handout_items(h, s->items);
     c->locked.stats.items++;
     c->locked.stats.bytes += s->frames[item->index].stored_bytes;
-    handout_advance(c->locked.handout, s->items, s->nonce);
-    if (handout_step(c->locked.handout) != f->step) {
+    handout_advance(h, s->items, s->nonce);
+    if (item->order + 1 == item->total) {
         c->locked.stats.steps++;
-        prefetch_pop_locked(c, f);
+        prefetch_pop_locked(c);
     }
     return item;
 }
@@ -294,12 +312,16 @@ static bw_status verdict_locked(bw_consumer *c, fetch *f, bw_error *error)
         return status;
     }
     if (f == NULL && handout_at_end(h, m)) {
-        (void)error_set(error, BW_END, "the namespace is sealed and ends at step %" PRIu64,
-                        m->next);
+        const uint64_t left = m->next > handout_step(h) ? m->next - handout_step(h) : 0;
+        (void)error_set(error, BW_END, "the namespace is sealed and ends at step %" PRIu64 "%s",
+                        m->next,
+                        left > 0 ? "; the last steps are no whole training step of this job, and "
+                                   "are not delivered"
+                                 : "");
         error_set_step(error, m->next);
         return BW_END;
     }
-    if (f == NULL && handout_step(h) < m->trim) {
+    if (f == NULL && handout_reading(h) < m->trim) {
         (void)error_set(error, BW_TRIMMED,
                         "step %" PRIu64 " is not retained: the trim step is %" PRIu64,
                         handout_step(h), m->trim);

@@ -29,7 +29,8 @@ typedef struct consumer_options {
     uint64_t start_step;
     const char *group;  /* NULL: none */
     const char *launch; /* "": the job's, of its scheduler */
-    uint32_t prefetch;  /* steps */
+    cursor_mode mode;
+    uint32_t prefetch; /* steps */
     bool verify;
 } consumer_options;
 
@@ -54,6 +55,7 @@ typedef struct fetch {
     bw_consumer *consumer;
     fetch_state state;
     uint64_t step;
+    uint32_t nth; /* of the slices that the rank reads of it */
     step_entry entry;
     slice_request request;
     slice *slice; /* ready */
@@ -74,7 +76,8 @@ struct bw_consumer {
     bw_space *space;
     bw_consumer *next; /* the follower's list */
     position position;
-    uint32_t prefetch;
+    uint32_t reads;    /* slices of one step */
+    uint32_t prefetch; /* slices read ahead: whole steps */
     bool verify;
     char *group, *launch; /* NULL: none */
     gate changed;
@@ -137,13 +140,11 @@ void consumer_loaded(bw_consumer *c, const segment_ref *ref, bw_status status,
 
 /* ---- prefetch.c; under the consumer's lock ---- */
 
-static inline fetch *consumer_front(bw_consumer *c)
-{
-    return c->locked.count > 0 ? &c->locked.ring[c->locked.first] : NULL;
-}
+/** What the next item is read from; NULL when its step is not known to be committed. */
+fetch *consumer_front(bw_consumer *c);
 void prefetch_pump_locked(bw_consumer *c);
-/** The front step `f` was handed out. */
-void prefetch_pop_locked(bw_consumer *c, fetch *f);
+/** The front step was handed out. */
+void prefetch_pop_locked(bw_consumer *c);
 /** Before the lock is released by who used handout or lookup: the handle is finished when an
  * invariant was broken in this thread. */
 void consumer_mind_locked(bw_consumer *c);

@@ -52,6 +52,12 @@ static bool may_pass(bw_status status)
     return status == BW_IO || status == BW_NOMEM || status == BW_TIMEOUT || status == BW_NO_SPACE;
 }
 
+/* One of the slices of the step that comes next. */
+static bool in_front_locked(const bw_consumer *c, const fetch *f)
+{
+    return c->locked.count > 0 && f->step == c->locked.ring[c->locked.first].step;
+}
+
 static void settle_locked(fetch *f, bw_status status, int64_t began_ns)
 {
     bw_consumer *c = f->consumer;
@@ -78,7 +84,7 @@ static void settle_locked(fetch *f, bw_status status, int64_t began_ns)
     }
     /* Under the lock: once the last job is counted off and the lock is free, the consumer may be
      * gone. */
-    if (f == consumer_front(c) || c->locked.closing)
+    if (in_front_locked(c, f) || c->locked.closing)
         gate_open(&c->changed);
 }
 
@@ -157,8 +163,8 @@ static bool plan_locked(fetch *f, bool front)
     case LOOKUP_FAILED:
         return false;
     }
-    const bw_status status =
-        handout_plan(c->locked.handout, f->step, &f->entry.descriptor, &f->request.plan, &f->error);
+    const bw_status status = handout_plan(c->locked.handout, f->step, f->nth, &f->entry.descriptor,
+                                          &f->request.plan, &f->error);
     if (status != BW_OK) {
         fail_locked(f, status);
         return true;
@@ -186,20 +192,29 @@ static void judge_locked(fetch *f)
     }
 }
 
-static void extend_locked(bw_consumer *c)
+/* All that the rank reads of one more step. */
+static void add_step_locked(bw_consumer *c)
 {
-    const manifest *m = c->locked.manifest;
-    while (c->locked.count < c->prefetch && c->locked.plan_step < m->next) {
+    for (uint32_t nth = 0; nth < c->reads; nth++) {
         fetch *f = slot_at(c, c->locked.count++);
         f->consumer = c;
         f->state = FETCH_PLANNED;
         f->step = c->locked.plan_step;
+        f->nth = nth;
         f->slice = NULL;
         f->misses = f->segment_misses = 0;
         f->request.reserved = 0;
         error_clear(&f->error);
-        c->locked.plan_step = handout_unskipped(c->locked.handout, f->step + 1);
     }
+    c->locked.plan_step = handout_after(c->locked.handout, c->locked.plan_step);
+}
+
+static void extend_locked(bw_consumer *c)
+{
+    const manifest *m = c->locked.manifest;
+    while (c->locked.count + c->reads <= c->prefetch &&
+           handout_last(c->locked.handout, c->locked.plan_step) < m->next)
+        add_step_locked(c);
 }
 
 void prefetch_pump_locked(bw_consumer *c)
@@ -213,21 +228,24 @@ void prefetch_pump_locked(bw_consumer *c)
         if (f->state == FETCH_SUSPECT)
             judge_locked(f);
         if (f->state == FETCH_PLANNED && room)
-            room = plan_locked(f, i == 0);
+            room = plan_locked(f, i < c->reads);
     }
     /* Beyond the window, so that news has come by the time it is needed. */
-    const uint64_t wanted = c->locked.plan_step + (c->prefetch - c->locked.count) + 1;
+    const uint64_t room_left = (c->prefetch - c->locked.count) / c->reads;
+    const uint64_t wanted = handout_last(c->locked.handout, c->locked.plan_step) + room_left + 1;
     atomic_store(&c->wanted, wanted);
     if (wanted > c->locked.manifest->next)
         follower_nudge(c->space->follower);
 }
 
-void prefetch_pop_locked(bw_consumer *c, fetch *f)
+void prefetch_pop_locked(bw_consumer *c)
 {
-    slice_unref(f->slice);
-    f->slice = NULL;
-    c->locked.first = (c->locked.first + 1) % c->prefetch;
-    c->locked.count--;
+    for (uint32_t i = 0; i < c->reads; i++) {
+        slice_unref(slot_at(c, i)->slice);
+        slot_at(c, i)->slice = NULL;
+    }
+    c->locked.first = (c->locked.first + c->reads) % c->prefetch;
+    c->locked.count -= c->reads;
     /* What failed while it lay ahead may have passed: it is looked at again before it is reported.
      */
     fetch *front = consumer_front(c);

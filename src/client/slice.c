@@ -139,7 +139,7 @@ static slice *slice_new(const slice_request *r)
     s->frames = (frame_item *)(void *)(s + 1);
     s->handles = (bw_item *)(void *)(s->frames + items);
     for (uint32_t i = 0; i < items; i++)
-        s->handles[i] = (bw_item){s, i};
+        s->handles[i] = (bw_item){.owner = s, .index = i, .order = i, .total = r->plan.shape.items};
     s->step = r->plan.step;
     s->nonce = r->plan.record.nonce;
     s->tag = r->plan.shape.tag;

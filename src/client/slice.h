@@ -19,7 +19,8 @@ typedef struct slice slice;
 
 struct bw_item {
     slice *owner;
-    uint32_t index;
+    uint32_t index;        /* within the slice */
+    uint32_t order, total; /* among the items of the step that are this rank's */
 };
 
 struct slice {

@@ -243,7 +243,7 @@ static void test_consumers(void **state)
     refuse_consumer(&w, BW_INVALID, "world", "4", NULL, NULL);
     refuse_consumer(&w, BW_INVALID, "d", "0", "rank", "0");
     refuse_consumer(&w, BW_INVALID, "c", "0", NULL, NULL);
-    refuse_consumer(&w, BW_MESH_MISMATCH, "d", "0", "dp", "4");
+    refuse_consumer(&w, BW_MESH_MISMATCH, "d", "0", "dp", "3");
     refuse_consumer(&w, BW_INVALID, "d", "0", "start", "soon");
     refuse_consumer(&w, BW_INVALID, "d", "0", "start", "99999999999999999999");
     refuse_consumer(&w, BW_INVALID, "d", "0", "start", "latest");

@@ -42,13 +42,14 @@ static void scene_open(scene *sc, uint32_t dp, uint32_t spread, uint32_t d)
     const genesis *g = s->space->genesis;
     stand_expect(s, reader_open(s->space, TIME_NEVER, &sc->r, &s->error), BW_OK);
     stand_expect(s, reader_step(s->space, &sc->r, 0, TIME_NEVER, &sc->entry, &s->error), BW_OK);
-    stand_expect(s, handout_new(g, (position){d, 0}, dp, &sc->handout, &s->error), BW_OK);
+    stand_expect(s, handout_new(g, (position){d, 0}, dp, MODE_SAME_BATCH, &sc->handout, &s->error),
+                 BW_OK);
     assert_int_equal(budget_new(1u << 20, &sc->budget), BW_OK);
     sc->request = (slice_request){
         .genesis = g, .handout = sc->handout, .budget = sc->budget, .verify = true, .map = true};
-    stand_expect(s,
-                 handout_plan(sc->handout, 0, &sc->entry.descriptor, &sc->request.plan, &s->error),
-                 BW_OK);
+    stand_expect(
+        s, handout_plan(sc->handout, 0, 0, &sc->entry.descriptor, &sc->request.plan, &s->error),
+        BW_OK);
     sc->request.reserved = slice_estimate(g, &sc->request.plan);
     assert_true(budget_take(sc->budget, sc->request.reserved, false));
 }

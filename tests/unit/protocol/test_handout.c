@@ -33,7 +33,7 @@ static manifest at(uint64_t trim, uint64_t next)
 static handout *handout_of(uint32_t d, uint32_t c)
 {
     handout *h;
-    assert_int_equal(handout_new(&g, (position){d, c}, 2, &h, NULL), BW_OK);
+    assert_int_equal(handout_new(&g, (position){d, c}, 2, MODE_SAME_BATCH, &h, NULL), BW_OK);
     return h;
 }
 
@@ -73,10 +73,13 @@ static void a_mesh_must_be_the_world(void **state)
     const mesh huge = {.dp = 1u << 31, .cp = 2, .tp = 1u << 31, .pp = 4};
     assert_int_equal(mesh_position(&huge, 0, 8, &p, &error), BW_MESH_MISMATCH);
     handout *h;
-    assert_int_equal(handout_new(&g, (position){0, 0}, 4, &h, &error), BW_MESH_MISMATCH);
-    assert_non_null(strstr(error.message, "legal here: dp 2"));
-    assert_int_equal(handout_new(&g, (position){2, 0}, 2, &h, &error), BW_MESH_MISMATCH);
-    assert_int_equal(handout_new(&g, (position){0, 2}, 2, &h, &error), BW_MESH_MISMATCH);
+    assert_int_equal(handout_new(&g, (position){0, 0}, 3, MODE_SAME_BATCH, &h, &error),
+                     BW_MESH_MISMATCH);
+    assert_non_null(strstr(error.message, "legal here: what divides 2, or a multiple"));
+    assert_int_equal(handout_new(&g, (position){2, 0}, 2, MODE_SAME_BATCH, &h, &error),
+                     BW_MESH_MISMATCH);
+    assert_int_equal(handout_new(&g, (position){0, 2}, 2, MODE_SAME_BATCH, &h, &error),
+                     BW_MESH_MISMATCH);
 }
 
 static void starts(void **state)
@@ -121,10 +124,17 @@ static const struct {
     {"no nonce", {.uuid = {1}, .step = 7, .dp = 2}, BW_OK, 7, 0, 0},
     {"its nonce was swept", {.uuid = {1}, .step = 5, .dp = 2, .has_nonce = true}, BW_OK, 5, 0, 0},
     {"foreign", {.uuid = {2}, .step = 7, .dp = 2}, BW_CURSOR_FOREIGN, 0, 0, 0},
-    {"another dp", {.uuid = {1}, .step = 7, .dp = 4}, BW_MESH_MISMATCH, 0, 0, 0},
-    {"scale",
+    {"no dp of this namespace", {.uuid = {1}, .step = 7, .dp = 3}, BW_MESH_MISMATCH, 0, 0, 0},
+    {"another dp", {.uuid = {1}, .step = 7, .dp = 4}, BW_OK, 7, 0, 0},
+    {"of scale_batch, at a step",
      {.uuid = {1}, .step = 7, .dp = 2, .mode = MODE_SCALE_BATCH},
-     BW_MESH_MISMATCH,
+     BW_OK,
+     7,
+     0,
+     0},
+    {"of scale_batch, mid-step",
+     {.uuid = {1}, .step = 7, .item = 1, .dp = 2, .mode = MODE_SCALE_BATCH},
+     BW_CURSOR_INVALID,
      0,
      0,
      0},
@@ -249,9 +259,9 @@ static void items_and_steps_in_order(void **state)
         if (i < 6)
             handout_advance(h, 2, 40 + i);
     }
-    assert_int_equal(handout_unskipped(h, 3), 5);
-    assert_int_equal(handout_unskipped(h, 5), 5);
-    assert_int_equal(handout_unskipped(h, 100), 100);
+    assert_int_equal(handout_after(h, 1), 5);
+    assert_int_equal(handout_after(h, 5), 9);
+    assert_int_equal(handout_after(h, 100), 101);
     m.sealed = true;
     assert_true(handout_at_end(h, &m));
 
@@ -297,7 +307,7 @@ static void plans_name_the_slice(void **state)
     const manifest m = at(0, 9);
     assert_int_equal(handout_start(h, &m, START_EARLIEST, 0, NULL), BW_OK);
     descriptor d = uniform(200);
-    assert_int_equal(handout_plan(h, 0, &d, &plan, &error), BW_OK);
+    assert_int_equal(handout_plan(h, 0, 0, &d, &plan, &error), BW_OK);
     assert_int_equal(plan.slice, 2);
     assert_false(plan.needs_footer);
     assert_int_equal(plan.where.part, 0);
@@ -307,18 +317,18 @@ static void plans_name_the_slice(void **state)
     assert_int_equal(plan.footer.bytes, 100);
     d = uniform(3000); /* one slice a part */
     d.shape.parts = 4;
-    assert_int_equal(handout_plan(h, 5, &d, &plan, &error), BW_OK);
+    assert_int_equal(handout_plan(h, 5, 0, &d, &plan, &error), BW_OK);
     assert_int_equal(plan.where.part, 2);
     assert_int_equal(plan.where.offset, 0);
     assert_int_equal(plan.footer.part, 3);
 
     const cursor c = {.uuid = {1}, .step = 3, .item = 2, .dp = 2};
     assert_int_equal(handout_resume(h, &m, &c, NULL), BW_OK);
-    assert_int_equal(handout_plan(h, 3, &d, &plan, &error), BW_CURSOR_INVALID);
-    assert_int_equal(handout_plan(h, 4, &d, &plan, &error), BW_OK);
+    assert_int_equal(handout_plan(h, 3, 0, &d, &plan, &error), BW_CURSOR_INVALID);
+    assert_int_equal(handout_plan(h, 4, 0, &d, &plan, &error), BW_OK);
     d.shape.form = FORM_INLINE;
     d.shape.side = view_of("\x80", 1);
-    assert_int_not_equal(handout_plan(h, 4, &d, &plan, &error), BW_OK);
+    assert_int_not_equal(handout_plan(h, 4, 0, &d, &plan, &error), BW_OK);
     assert_int_equal(error.step, 4);
     handout_free(h);
 }
@@ -341,7 +351,7 @@ static void a_footer_places_the_slice(void **state)
     d.shape.uniform = extent.footer_offset;
     d.shape.total_bytes = extent.total_bytes;
     footer f = {.nonce = 3, .dp = 2, .cp = 2, .items = 2, .slice_count = 4, .slices = slices};
-    assert_int_equal(handout_plan(h, 0, &d, &plan, &error), BW_OK);
+    assert_int_equal(handout_plan(h, 0, 0, &d, &plan, &error), BW_OK);
     assert_true(plan.needs_footer);
     assert_int_equal(plan.footer.offset, extent.footer_offset);
     assert_int_equal(handout_place(h, &f, &plan, &error), BW_OK);
@@ -349,7 +359,7 @@ static void a_footer_places_the_slice(void **state)
     assert_int_equal(plan.where.offset, 256 + 320 + 448);
     assert_int_equal(plan.where.bytes, 130);
 
-    assert_int_equal(handout_plan(h, 0, &d, &plan, &error), BW_OK);
+    assert_int_equal(handout_plan(h, 0, 0, &d, &plan, &error), BW_OK);
     f.nonce = 4;
     assert_int_equal(handout_place(h, &f, &plan, &error), BW_CORRUPT);
     f.nonce = 3;

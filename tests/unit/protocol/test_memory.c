@@ -254,7 +254,7 @@ static void makers_say_so(void **state)
         if (status == BW_OK)
             status = stage_new(0, 0, 4, 1000, &t);
         if (status == BW_OK)
-            status = handout_new(&g, (position){0, 0}, 1, &h, NULL);
+            status = handout_new(&g, (position){0, 0}, 1, MODE_SAME_BATCH, &h, NULL);
         if (status == BW_OK)
             status = segment_cache_new(1000, &cache);
         scarce = false;
@@ -309,7 +309,7 @@ static void skips_and_cursors(void **state)
     const manifest m = {.version = 9, .next = 20};
     handout *h;
     uint32_t refused = 0;
-    assert_int_equal(handout_new(&g, (position){0, 0}, 1, &h, NULL), BW_OK);
+    assert_int_equal(handout_new(&g, (position){0, 0}, 1, MODE_SAME_BATCH, &h, NULL), BW_OK);
     begin(7, 4);
     for (uint32_t i = 0; i < 400; i++) {
         cursor taken = {0}, read = {0};
