@@ -82,7 +82,7 @@ void chain_start(chain *c, chain_goal goal, int64_t now_ns)
     c->run = c->reopens = 0;
     chain_set_tip(c, c->held != NULL ? manifest_ref(c->held) : NULL);
     c->tip_proved = c->linked = c->held != NULL;
-    if (goal == CHAIN_OPEN || c->held == NULL || !c->has_genesis) {
+    if (goal == CHAIN_OPEN || c->held == NULL) {
         chain_begin(c);
     } else if (goal == CHAIN_REOPEN) {
         chain_reopen(c);

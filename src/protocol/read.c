@@ -14,7 +14,7 @@ static bw_status check(const manifest *m, const genesis *g, uint64_t version,
     MUST(m->object != NULL);
     if (memcmp(m->uuid, g->uuid, UUID_BYTES) != 0 && !MUTANT(uuid_unchecked))
         return error_set(error, BW_WRONG_NAMESPACE, "a manifest of another namespace");
-    if (m->version != version || version == UINT64_MAX)
+    if (m->version != version)
         return error_set(error, BW_CORRUPT, "a manifest of version %llu",
                          (unsigned long long)m->version);
     if (previous != NULL && !hash_equal(&m->previous, previous) && !MUTANT(link_unchecked))
