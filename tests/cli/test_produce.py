@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """produce: real input into batches, exactly once, across kills and damage."""
 
+import os
 import random
 import signal
 import subprocess
@@ -9,6 +10,9 @@ import sys
 import time
 import unittest
 
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "independent"))
+
+import check_namespace
 import harness
 from harness import frame, samples_of
 
@@ -242,6 +246,8 @@ class Frames(harness.CliTest):
         self.assertEqual(line["offset"], 3)
         self.run_cli("seal", self.url)
         self.assertEqual(self.delivered(1), [b"a", b"b", b"c"])
+        result = check_namespace.check(str(self.space))
+        self.assertTrue(result.ok, result.findings)
 
     def test_a_finished_id_takes_no_other_input_in_silence(self):
         self.init(1)
