@@ -288,8 +288,8 @@ class Check:
         after = {e.id: e for e in b.producers}
         before = {e.id: e for e in a.producers}
         # From the page, or with a new epoch.
-        reopened = sum(not y.finished and (name not in before or (before[name].finished and y.epoch > before[name].epoch))
-                       for name, y in after.items())
+        reopened = sum(not y.finished and (n not in before or (before[n].finished and y.epoch > before[n].epoch))
+                       for n, y in after.items())
         if a.finished - b.finished > reopened:
             raise FormatError("ORDER", key, f"finished goes from {a.finished} to {b.finished}, {reopened} were reopened")
         for x in a.producers:
