@@ -157,6 +157,22 @@ class Reports(harness.CliTest):
         self.assertIn("all producers have finished: batchweave seal ends it", result.err)
         self.assertEqual(len(result.out.splitlines()), 11)
 
+    def test_tail_gives_up(self):
+        """Without a new step for --timeout, and not before."""
+        began = time.monotonic()
+        result = self.run_cli("tail", self.url, "--timeout", "1s", expect=2)
+        self.assert_code(result, "STARVED")
+        self.assertIn("step 10", result.err)
+        self.assertGreaterEqual(time.monotonic() - began, 1)
+        process = self.start("tail", self.url, "--timeout", "3s", "-o", "json")
+        time.sleep(2)
+        self.produce_frames(self.FRAMES[:4], "late")
+        result = self.finish(process, 2)
+        self.assertEqual(json.loads(result.err)["error"]["code"], "STARVED")
+        lines = [json.loads(line) for line in result.out.splitlines()]
+        self.assertEqual([x["step"] for x in lines if "idle" not in x], list(range(11)))
+        self.assertGreaterEqual(lines[-1]["idle_ms"], 3000)
+
     def more_commits(self):
         """Open, publish and finish of each are commits of their own."""
         for k in range(6):
