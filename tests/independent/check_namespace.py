@@ -291,7 +291,7 @@ class Check:
         reopened = sum(not y.finished and (n not in before or (before[n].finished and y.epoch > before[n].epoch))
                        for n, y in after.items())
         if a.finished - b.finished > reopened:
-            raise FormatError("ORDER", key, f"finished goes from {a.finished} to {b.finished}, {reopened} were reopened")
+            raise FormatError("ORDER", key, f"finished goes from {a.finished} to {b.finished}, reopened: {reopened}")
         for x in a.producers:
             y = after.get(x.id)
             if y is None:
