@@ -152,7 +152,8 @@ class Install(unittest.TestCase):
             environment = {name: value for name, value in os.environ.items() if name != "LD_LIBRARY_PATH"}
             self.assertTrue(run([program, "version"], env=environment).startswith("batchweave "))
             listed = run(["ldd", program], env=environment)
-            self.assertIn(str(root.resolve()), os.path.realpath(re.search(r"libbatchweave\S+ => (\S+)", listed).group(1)))
+            library = re.search(r"libbatchweave\S+ => (\S+)", listed).group(1)
+            self.assertIn(str(root.resolve()), os.path.realpath(library))
 
     def examples(self, folder, flags, root, libraries):
         """The programs of examples/ build as the guide says, and do what it says."""
