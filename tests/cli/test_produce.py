@@ -249,6 +249,13 @@ class Frames(harness.CliTest):
         result = check_namespace.check(str(self.space))
         self.assertTrue(result.ok, result.findings)
 
+    def test_the_summary_s_seconds_have_three_decimals(self):
+        """docs/reports.md: the only number that is no integer."""
+        self.init(1)
+        path = self.write_frames("one", [b"a"])
+        out = self.run_cli("produce", self.url, "--id", "p", f"frames:{path}", "-o", "json").out
+        self.assertRegex(out, rb'"seconds":\d+\.\d{1,3},')
+
     def test_a_finished_id_takes_no_other_input_in_silence(self):
         self.init(1)
         self.produce_frames([b"a"])
