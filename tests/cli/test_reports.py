@@ -65,6 +65,9 @@ class Reports(harness.CliTest):
                      r"\n2 producers, 2 finished\n  id +state +starts +batches +offset +last version\n",
                      r"\n  a +finished +1 +5 +20 +\d+\n"):
             self.assertRegex(text, part)
+        self.run_cli("init", self.url + "-new", "--dp", 1)
+        text_of_new = self.run_cli("info", self.url + "-new").out.decode()
+        self.assertRegex(text_of_new, r"newest +version 1, \d+ s ago, by init\n")
         for noise in ("token", "tail_cap", "swept", "max", "ends", "layout"):
             self.assertNotIn(noise, text)
         self.assertFalse([line for line in text.splitlines() if line != line.rstrip()])
