@@ -423,7 +423,7 @@ def coverage_section(run):
         return
     for old in pathlib.Path(folder).rglob("*.gcda"):
         old.unlink()
-    for suite in COVERED_LAYERS + ["golden", "hostile"]:
+    for suite in COVERED_LAYERS + ["golden"]:
         run_suite(run, folder, suite)
     # The simulator runs the same objects, and judges what they do.
     run.tests([f"{folder}/sim/bw-sim", "--from", "1000", "--seeds", "60", "--jobs", JOBS])
