@@ -229,7 +229,7 @@ static void chain_reply(void *self, int64_t now_ns, machine_reply *reply)
     const ask copy = *a;
     MUST(a->state == ASK_SENT);
     const bool answer =
-        reply->outcome == STORE_OK || reply->outcome == STORE_NOT_FOUND || reply_oversized(reply);
+        reply->outcome == STORE_OK || reply->outcome == STORE_NOT_FOUND || reply_damaged(reply);
     if (answer || a->role == ROLE_HINT) {
         /* A hint that cannot be read is a missing hint. */
         ask_done(&c->asks, a);

@@ -28,10 +28,11 @@ bw_status manifest_read(machine_reply *reply, const genesis *g, uint64_t version
 {
     manifest *m = NULL;
     bw_status status;
-    MUST(reply->outcome == STORE_OK || reply_oversized(reply));
+    MUST(reply->outcome == STORE_OK || reply_damaged(reply));
     *out = NULL;
     if (reply->outcome != STORE_OK) {
-        status = error_set(error, BW_CORRUPT, "larger than a manifest can be");
+        status = error_set(error, BW_CORRUPT, "%s",
+                           reply_damage(reply, "larger than a manifest can be"));
     } else {
         status = manifest_decode(reply->bytes, reply->size, genesis_slices(g), &m, error);
         if (status == BW_OK) {
