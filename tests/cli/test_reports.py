@@ -260,6 +260,32 @@ class Reports(harness.CliTest):
         path.write_bytes(before[str(path.relative_to(self.space))][0])
         self.run_cli("verify", self.url, "--deep")
 
+    def test_a_lost_genesis_is_said(self):
+        genesis = self.space / "genesis"
+        genesis.rename(self.folder / "genesis")
+        for words in (["info", self.url], ["verify", self.url],
+                      ["produce", self.url, "--id", "p", f"frames:{self.folder / 'a.frames'}"]):
+            result = self.refused("NO_NAMESPACE", *words)
+            self.assertIn("the genesis is gone", result.err)
+            self.assertIn("init refuses", result.err)
+        self.refused("NOT_EMPTY", "init", self.url, "--dp", 2)
+        (self.folder / "genesis").rename(genesis)
+        self.run_cli("verify", self.url)
+        (self.folder / "space-none").mkdir()
+        self.assertIn("init makes one", self.refused("NO_NAMESPACE", "info", self.url + "-none").err)
+
+    def test_what_is_no_file_at_the_next_name_blocks(self):
+        """DESIGN 8: whatever stands there, nobody passes it, and the object is named."""
+        key = f"manifest/{self.json_line('info', self.url)['version'] + 1:020}.manifest"
+        path = self.space / key
+        for plant, remove in (os.mkfifo, path.unlink), (os.mkdir, path.rmdir):
+            plant(path)
+            for words in (["info", self.url], ["consume", self.url, "--world", 2, "--timeout", "5s"],
+                          ["produce", self.url, "--id", "p", f"frames:{self.folder / 'a.frames'}"]):
+                self.assertIn(key, self.refused("CHAIN_BLOCKED", *words).err)
+            remove()
+        self.run_cli("verify", self.url)
+
     def test_verify_for_people(self):
         (self.space / "data" / "stray").write_bytes(b"x")
         for k in range(12):
