@@ -53,7 +53,7 @@ static void train(int64_t ns)
 
 static bw_status save_cursor(run_state *s, bw_error *error)
 {
-    if (s->saved || s->cursor == NULL)
+    if (s->saved || s->cursor == NULL || s->cursor_path == NULL)
         return BW_OK;
     /* The cursor must not outlive, in a loss of power, the files that it says were written. */
     bw_status status = s->out != NULL ? savefile_sync(s->out, error) : BW_OK;
@@ -64,22 +64,44 @@ static bw_status save_cursor(run_state *s, bw_error *error)
     return status;
 }
 
-/** All ranks have the step: the cursor of one is the cursor of all. */
-static bw_status advance_cursor(run_state *s, rank *last)
+/** The cursor of one is the cursor of all: they stand at the same step. */
+static bw_status take_cursor(run_state *s, rank *one, bw_error *error)
 {
-    if (s->cursor_path == NULL)
-        return BW_OK;
     bw_cursor *cursor;
-    const bw_status status = bw_consumer_cursor(last->consumer, &cursor, last->error);
+    const bw_status status = bw_consumer_cursor(one->consumer, &cursor, error);
     if (status != BW_OK)
         return status;
     free(s->cursor);
     s->cursor = strdup(bw_cursor_json(cursor));
+    s->next_step = bw_cursor_step(cursor);
     s->saved = false;
     bw_cursor_free(cursor);
-    if (s->cursor == NULL)
-        return BW_NOMEM;
+    return s->cursor != NULL ? BW_OK : BW_NOMEM;
+}
+
+/** All ranks have the step. */
+static bw_status advance_cursor(run_state *s, rank *last)
+{
+    if (s->cursor_path == NULL)
+        return BW_OK;
+    const bw_status status = take_cursor(s, last, last->error);
+    if (status != BW_OK)
+        return status;
     return s->steps % s->save_every == 0 ? save_cursor(s, last->error) : BW_OK;
+}
+
+/**
+ * Where the ranks begin is known now. A new run saves it before the first step: `latest` must not
+ * be found out anew, at another step, after a kill before the first save.
+ */
+static bw_status note_start(run_state *s, bool resumed)
+{
+    cli *c = s->c;
+    const bw_status status = take_cursor(s, &s->crew.ranks[0], c->error);
+    if (status != BW_OK || s->cursor_path == NULL)
+        return status;
+    s->saved = resumed;
+    return save_cursor(s, c->error);
 }
 
 /** Committed steps that this job has not reached, or -1 when that is not known. */
@@ -329,18 +351,6 @@ static bw_status set_launch(run_state *s)
     return status;
 }
 
-/** Where the ranks begin, and what earlier runs pinned. */
-static bw_status stand(run_state *s)
-{
-    bw_cursor *cursor;
-    bw_status status = bw_consumer_cursor(s->crew.ranks[0].consumer, &cursor, s->c->error);
-    if (status != BW_OK)
-        return status;
-    s->next_step = bw_cursor_step(cursor);
-    bw_cursor_free(cursor);
-    return s->group != NULL ? checkpoints_begin(&s->checkpoints, s->c, s->group) : BW_OK;
-}
-
 static bw_status check_group(cli *c)
 {
     if (args_given(c, "group"))
@@ -372,9 +382,11 @@ static bw_status consume(run_state *s)
     }
     if (status == BW_OK)
         status = open_ranks(s, cursor);
-    bw_cursor_free(cursor);
     if (status == BW_OK)
-        status = stand(s);
+        status = note_start(s, cursor != NULL);
+    bw_cursor_free(cursor);
+    if (status == BW_OK && s->group != NULL)
+        status = checkpoints_begin(&s->checkpoints, c, s->group);
     if (status != BW_OK)
         return status;
     s->began_ns = s->shown_ns = now_ns();

@@ -53,9 +53,10 @@ static void print_chain(const json_t *info)
         printf("  steps       %" PRId64 " to %" PRId64 "; the next is %" PRId64 "\n", trim,
                next - 1, next);
     printf("  sealed      %s\n", report_true(info, "sealed") ? "yes: there will be no more" : "no");
+    const char *committer = json_string_value(json_object_get(info, "committer"));
     printf("  newest      version %" PRId64 ", %s ago, by %s\n", report_number(info, "version"),
            human_age(report_number(info, "last_commit_age_ms"), text),
-           json_string_value(json_object_get(info, "committer")));
+           committer != NULL && *committer != '\0' ? committer : "init");
     printf("  batches     %s\n", human_bytes((double)bytes, text));
     if (report_number(info, "swept_bytes") > 0)
         printf("  swept       %s of them, before step %" PRId64 "\n",

@@ -35,7 +35,8 @@ static json_t *stats_of(outbox *o)
 static bw_status print_summary(outbox *o)
 {
     const uint64_t skipped = source_skipped(o->from);
-    const double seconds = (double)(now_ns() - o->began_ns) / SECOND_NS;
+    const int64_t took_ms = (now_ns() - o->began_ns) / (SECOND_NS / 1000);
+    const double seconds = (double)took_ms / 1000;
     if (!o->c->json) {
         char bytes[HUMAN_BYTES];
         printf("%s: finished at offset %" PRIu64 ": %" PRIu64 " batches, %" PRIu64
@@ -54,7 +55,8 @@ static bw_status print_summary(outbox *o)
                   (json_int_t)skipped, "seconds", seconds, "stats", stats_of(o));
     if (line == NULL)
         return cli_fail(o->c, BW_NOMEM, "out of memory");
-    json_dumpf(line, stdout, JSON_COMPACT);
+    json_dumpf(line, stdout,
+               JSON_COMPACT | JSON_REAL_PRECISION(15)); /* 0.123, not 0.12299999999999999 */
     putchar('\n');
     json_decref(line);
     return BW_OK;

@@ -103,7 +103,8 @@ static void take_event(outbox *o, const bw_event *event)
         break;
     case BW_EVENT_FENCED:
     case BW_EVENT_FAILED:
-        break; /* the next call says so */
+        o->ended = true; /* the next call says so */
+        break;
     }
 }
 
@@ -146,6 +147,25 @@ bw_status outbox_input_status(const outbox *o, bw_status status)
 
 typedef bw_status (*attempt_fn)(outbox *o, load *l, int64_t timeout_ns);
 
+/** Whether waiting may help: a store that is full, or cannot be reached, gets well again. */
+static bool may_pass(bw_status status)
+{
+    return status != BW_INTERRUPTED &&
+           (bw_status_class(status) == BW_CLASS_WAIT || bw_status_class(status) == BW_CLASS_STORE);
+}
+
+/** `status` is what the call said that was waited for; what stands in the way says flush. */
+static bw_status give_up(outbox *o, bw_status status, const char *why)
+{
+    cli *c = o->c;
+    const bw_status cause = bw_producer_flush(o->producer, 0, 0, c->error);
+    const bool known = cause != BW_OK && may_pass(cause);
+    cli_fail(c, known ? cause : status, "producer %s: %s", o->id, why);
+    if (known)
+        cli_add_facts(c, c->error);
+    return c->failed;
+}
+
 /** Repeats a call that waits for the store, in slices, so that people see why and --timeout counts
  * what stands still. */
 static bw_status persist(outbox *o, attempt_fn attempt, load *l)
@@ -154,7 +174,7 @@ static bw_status persist(outbox *o, attempt_fn attempt, load *l)
     patience_reset(&o->store);
     for (;;) {
         const bw_status status = attempt(o, l, SLICE_NS);
-        if (status == BW_OK || status == BW_INTERRUPTED || bw_status_class(status) != BW_CLASS_WAIT)
+        if (status == BW_OK || !may_pass(status))
             return status;
         char why[256];
         snprintf(why, sizeof why, "%s",
@@ -162,9 +182,11 @@ static bw_status persist(outbox *o, attempt_fn attempt, load *l)
         const bw_status drained = outbox_drain(o);
         if (drained != BW_OK)
             return drained;
+        if (o->ended)
+            return attempt(o, l, 0); /* its failure again: the events took its message's place */
         patience_tell(&o->store, why);
         if (c->timeout_ns >= 0 && patience_waited(&o->store) >= c->timeout_ns)
-            return cli_fail(c, status, "producer %s: %s", o->id, why);
+            return give_up(o, status, why);
     }
 }
 

@@ -27,6 +27,7 @@ typedef struct outbox {
     uint64_t input_bytes; /* of it, when the tick looked last */
     bool input_late;      /* it gave nothing for --timeout */
     char reason[256];     /* the newest event that says what holds the producer up */
+    bool ended;           /* an event said that the producer is finished: nothing passes any more */
 } outbox;
 
 void outbox_begin(outbox *o, cli *c, bw_producer *producer, uint64_t offset);

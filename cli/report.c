@@ -6,6 +6,7 @@
 #include "signals.h"
 #include "table.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -15,6 +16,22 @@ typedef struct printer {
     report_filter filter;
     table rows;
 } printer;
+
+/** Nothing came for all of --timeout. */
+static bool starved(cli *c, const char *json)
+{
+    static const char idle[] = "{\"idle\":true,";
+    json_error_t where;
+    if (c->timeout_ns < 0 || strncmp(json, idle, sizeof idle - 1) != 0)
+        return false;
+    json_t *line = json_loads(json, 0, &where);
+    const int64_t idle_ms = report_number(line, "idle_ms");
+    if (idle_ms >= c->timeout_ns / 1000000)
+        cli_fail(c, BW_STARVED, "no step %" PRId64 " within the time limit",
+                 report_number(line, "step"));
+    json_decref(line);
+    return c->failed == BW_STARVED;
+}
 
 static int print_line(void *context, const char *json)
 {
@@ -35,7 +52,7 @@ static int print_line(void *context, const char *json)
         }
         json_decref(line);
     }
-    return !cli_flush() || signals_seen() != 0;
+    return !cli_flush() || signals_seen() != 0 || starved(p->c, json);
 }
 
 /** --timeout is also how long a report waits for the newest manifest. */
@@ -60,7 +77,9 @@ bw_status report_print(cli *c, const char *what, report_style style, report_filt
     /* Stopped because nobody can read it: said as such at the end of the process. */
     if (status != BW_INTERRUPTED)
         return status;
-    return signals_seen() == 0 ? BW_OK : cli_fail(c, status, "ended by a signal");
+    if (signals_seen() != 0)
+        return cli_fail(c, status, "ended by a signal");
+    return c->failed;
 }
 
 int64_t report_number(const json_t *line, const char *key)

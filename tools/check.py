@@ -31,7 +31,9 @@ C_FOLDERS = ["include", "src", "cli", "tests", "bench", "examples", "sim"]
 UNIT_SUITES = ["base", "codec", "payload", "input", "store", "protocol", "client", "api"]
 SUITES = UNIT_SUITES + ["contract", "golden", "fuzz", "hostile", "sim", "cli"]
 COVERED_LAYERS = ["codec", "protocol"]
-COVERAGE_PERCENT_MIN = 90
+COVERAGE_PERCENT_MIN = 98
+# 98 is the aim; what protocol lacks is printed, with its reason where one is known.
+BRANCH_PERCENT_MIN = {"codec": 98, "protocol": 93}
 FIRST_TIER_MINUTES = 40
 
 
@@ -382,6 +384,39 @@ def demo_section(run):
         run.fail(f"exit {code}, verdict {said}\n{tail(output)}")
 
 
+UNCOVERED_REASONS = "tools/uncovered.txt"
+
+
+def uncovered_reasons():
+    """Why a branch is not taken by any test, by (file, source line)."""
+    reasons = {}
+    for line in (ROOT / UNCOVERED_REASONS).read_text(encoding="utf-8").splitlines():
+        if line and not line.startswith("#"):
+            file, code, reason = (part.strip() for part in line.split(" :: ", 2))
+            reasons[(file, code)] = reason
+    return reasons
+
+
+def count_coverage(report):
+    """Lines and branches of a gcovr report: [lines, hit, branches, hit], and what is not taken as
+    (file, number, source line, branches missing). A line that states an invariant (MUST) has no branch:
+    its other way is one that must not be."""
+    sums, missing = [0, 0, 0, 0], []
+    for file in report["files"]:
+        source = (ROOT / file["file"]).read_text(encoding="utf-8").splitlines()
+        for line in file["lines"]:
+            if line.get("gcovr/noncode"):
+                continue
+            text = source[line["line_number"] - 1].strip()
+            branches = [] if re.search(r"\bMUST(_OR)?\(", text) else line["branches"]
+            taken = sum(branch["count"] > 0 for branch in branches)
+            for at, number in enumerate((1, line["count"] > 0, len(branches), taken)):
+                sums[at] += number
+            if taken < len(branches):
+                missing.append((file["file"], line["line_number"], text, len(branches) - taken))
+    return sums, missing
+
+
 def coverage_section(run):
     folder = configure(run, "coverage", "gcc", COVERAGE)
     if not folder:
@@ -390,20 +425,26 @@ def coverage_section(run):
         old.unlink()
     for suite in COVERED_LAYERS + ["golden"]:
         run_suite(run, folder, suite)
+    # The simulator runs the same objects, and judges what they do.
+    run.tests([f"{folder}/sim/bw-sim", "--from", "1000", "--seeds", "60", "--jobs", JOBS])
+    reasons = uncovered_reasons()
     for layer in COVERED_LAYERS:
-        code, output = run.command(["gcovr", "--root", ".", "--filter", f"src/{layer}/",
-                                    "--json-summary", "-", folder])
+        code, output = run.command(["gcovr", "--root", ".", "--filter", f"src/{layer}/", "--json", "-",
+                                    f"{folder}/src/{layer}"])
         if code != 0:
             run.fail(f"gcovr: exit {code}\n{tail(output)}")
             continue
-        summary = json.loads(output[output.index("{"):])
-        percent, lines = summary["line_percent"], summary["line_total"]
-        print(f"    {layer}: {percent:.1f} % of {lines} lines, {summary['branch_percent']:.1f} % of "
-              f"{summary['branch_total']} branches", flush=True)
+        (lines, hit, branches, taken), missing = count_coverage(json.loads(output[output.index("{"):]))
+        percent, of_branches = 100 * hit / max(lines, 1), 100 * taken / max(branches, 1)
+        print(f"    {layer}: {percent:.1f} % of {lines} lines, {of_branches:.2f} % of {branches} branches; "
+              f"{branches - taken} not taken:", flush=True)
+        for file, number, text, count in missing:
+            why = reasons.get((file, text), "no reason is known")
+            print(f"        {file}:{number}: {count} of `{text}`: {why}", flush=True)
         if lines == 0 or percent < COVERAGE_PERCENT_MIN:
-            for file in summary["files"]:
-                print(f"        {file['filename']}: {file['line_percent']:.1f} %")
             run.fail(f"{layer}: line coverage below {COVERAGE_PERCENT_MIN} %")
+        elif branches == 0 or of_branches < BRANCH_PERCENT_MIN[layer]:
+            run.fail(f"{layer}: branch coverage below {BRANCH_PERCENT_MIN[layer]} %")
         else:
             run.count.passed += 1
 
@@ -430,7 +471,8 @@ def simulator_section(seeds, minutes):
         program = f"{folder}/sim/bw-sim"
         run.tests([program, "--file", "tests/sim/regression.txt"])
         # The first tier runs one range again and again, so that what it says is about the change; the
-        # second tier runs seeds that nobody has seen.
+        # second tier runs seeds that nobody has seen. To be fresh in the first tier, too, once 50,000
+        # fresh ones in a row have passed on one commit (docs/seeds.tsv).
         fresh = int(time.time()) * 1000 if seeds > 5000 else 1795985948000
         print(f"    sim/run --from {fresh} --seeds {seeds} --marks", flush=True)
         words = [program, "--from", str(fresh), "--seeds", str(seeds), "--seconds",
@@ -524,7 +566,7 @@ SECTIONS: List[Section] = [
             suites_of_build("gcc", ASAN, SUITES)),
     Section("tsan", "thread sanitizer: store, contract, client, api", 9, 20,
             suites_of_build("clang", TSAN, ["store", "contract", "client", "api"])),
-    Section("coverage", f"codec and protocol: at least {COVERAGE_PERCENT_MIN} % of lines", 6, 8,
+    Section("coverage", "codec and protocol: lines and branches that tests take", 6, 8,
             coverage_section),
     Section("fuzz", "libFuzzer on every decoder, 5 s each; coverage of each by its corpus", 8, 60,
             fuzz_section(5, 10**6), fuzz_section(180, 10**8)),
@@ -544,7 +586,7 @@ SECTIONS: List[Section] = [
     Section("model", "the Spin model: clean with all rules, violated without any", 6, 30,
             programs(["python3", "-B", "tests/model/test_run.py"], ["python3", "-B", "model/run", "--sample"]),
             programs(["python3", "-B", "tests/model/test_run.py"], ["python3", "-B", "model/run"])),
-    Section("scope", "every reachable state of small namespaces, through the real machines", 4, 30,
+    Section("scope", "every reachable state of small namespaces, through the real machines", 5, 30,
             programs(["python3", "-B", "tests/scope/test_scope.py"], ["python3", "-B", "sim/scope/check"], show=60),
             programs(["python3", "-B", "tests/scope/test_scope.py"], ["python3", "-B", "sim/scope/check", "--full"],
                      show=80)),

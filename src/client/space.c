@@ -223,23 +223,51 @@ static bw_status found(void *context, const store_entry *entry, bw_error *error)
     return BW_CORRUPT;
 }
 
+/* init refuses this place too, so it must not be advised. */
+static bw_status genesis_is_gone(void *context, const store_entry *entry, bw_error *error)
+{
+    (void)context;
+    (void)error_set(error, BW_NO_NAMESPACE,
+                    "the genesis is gone: %s is here without one; init refuses such a place; "
+                    "restore genesis from a copy (docs/operations.md)",
+                    entry->key);
+    error_set_key(error, "genesis");
+    return BW_NO_NAMESPACE;
+}
+
 /* A genesis without version 1 is an init that was interrupted, unless something was made behind it:
  * then the chain was lost, and must not begin anew. What a listing shows is proof enough. */
-static bw_status check_unused(bw_space *space, bw_error *error)
+static bw_status check_unused(bw_space *space, listing_fn used, bw_error *error)
 {
     static const char *const prefixes[] = {"manifest/", "retired/", "segment/", "page/", "data/"};
     store *s = drive_store(space->drive);
     for (size_t i = 0; i < sizeof prefixes / sizeof prefixes[0]; i++)
-        BW_TRY(listing_each(s, prefixes[i], found, NULL, error));
+        BW_TRY(listing_each(s, prefixes[i], used, NULL, error));
     return BW_OK;
+}
+
+/* `error` says that there is no namespace. Was there one? */
+static bw_status genesis_absent(bw_space *space, int64_t deadline_ns, bw_error *error)
+{
+    bw_error gone;
+    if (check_unused(space, genesis_is_gone, &gone) != BW_NO_NAMESPACE)
+        return BW_NO_NAMESPACE; /* nothing is here, or it may not be listed */
+    /* What was listed may have been made since, and the genesis before it. */
+    const bw_status status =
+        chain_walk(space->chain, space->drive, CHAIN_OPEN, deadline_ns, NULL, error);
+    if (status == BW_NO_NAMESPACE)
+        error_copy(error, &gone);
+    return status;
 }
 
 static bw_status read_chain(bw_space *space, int64_t deadline_ns, bw_error *error)
 {
     bw_status status = chain_walk(space->chain, space->drive, CHAIN_OPEN, deadline_ns, NULL, error);
+    if (status == BW_NO_NAMESPACE)
+        return genesis_absent(space, deadline_ns, error);
     if (status != BW_NOT_READY)
         return status;
-    const bw_status unused = check_unused(space, error);
+    const bw_status unused = check_unused(space, found, error);
     if (unused == BW_OK && space->options.writable) {
         /* Somebody died between genesis and version 1, or is just about to write it: both may be
          * done for them. */
@@ -248,7 +276,7 @@ static bw_status read_chain(bw_space *space, int64_t deadline_ns, bw_error *erro
     }
     /* What was listed may have been made since. */
     status = chain_walk(space->chain, space->drive, CHAIN_OPEN, deadline_ns, NULL, error);
-    return status == BW_NOT_READY && unused != BW_OK ? check_unused(space, error) : status;
+    return status == BW_NOT_READY && unused != BW_OK ? check_unused(space, found, error) : status;
 }
 
 /* A damaged genesis is to be looked at as well: then without the shape that it would tell. */

@@ -82,7 +82,7 @@ void chain_start(chain *c, chain_goal goal, int64_t now_ns)
     c->run = c->reopens = 0;
     chain_set_tip(c, c->held != NULL ? manifest_ref(c->held) : NULL);
     c->tip_proved = c->linked = c->held != NULL;
-    if (goal == CHAIN_OPEN || c->held == NULL || !c->has_genesis) {
+    if (goal == CHAIN_OPEN || c->held == NULL) {
         chain_begin(c);
     } else if (goal == CHAIN_REOPEN) {
         chain_reopen(c);
@@ -229,7 +229,7 @@ static void chain_reply(void *self, int64_t now_ns, machine_reply *reply)
     const ask copy = *a;
     MUST(a->state == ASK_SENT);
     const bool answer =
-        reply->outcome == STORE_OK || reply->outcome == STORE_NOT_FOUND || reply_oversized(reply);
+        reply->outcome == STORE_OK || reply->outcome == STORE_NOT_FOUND || reply_damaged(reply);
     if (answer || a->role == ROLE_HINT) {
         /* A hint that cannot be read is a missing hint. */
         ask_done(&c->asks, a);

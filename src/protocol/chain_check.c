@@ -7,6 +7,7 @@
 
 #include "base/invariant.h"
 #include "base/mutant.h"
+#include "protocol/read.h"
 
 #define CHECK_CACHE_BYTES ((size_t)4 << 20)
 
@@ -90,7 +91,7 @@ void chain_segment_read(chain *c, machine_reply *reply)
                                    genesis_slices(&c->genesis), object, reply->size, &error);
     } else {
         (void)error_set(&error, status, "a segment that a manifest refers to is %s",
-                        missing ? "missing" : "larger than a segment can be");
+                        missing ? "missing" : reply_damage(reply, "larger than a segment can be"));
     }
     if (status == BW_OK) {
         chain_check_gap(c);

@@ -8,6 +8,7 @@
 #include "base/invariant.h"
 #include "base/mutant.h"
 #include "codec/small.h"
+#include "protocol/read.h"
 #include <string.h>
 
 /* All powers of two that a block number can have. */
@@ -44,7 +45,7 @@ static bool genesis_read(chain *c, machine_reply *reply)
     if (reply->outcome == STORE_OK)
         status = genesis_decode(view_of(reply->bytes, reply->size), &c->genesis, &error);
     else
-        (void)error_set(&error, status, "larger than a genesis can be");
+        (void)error_set(&error, status, "%s", reply_damage(reply, "larger than a genesis can be"));
     if (status == BW_OK)
         status = hash_bytes(reply->bytes, reply->size, &c->genesis_hash);
     if (status != BW_OK && !c->refetched) {

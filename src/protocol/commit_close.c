@@ -142,7 +142,7 @@ void commit_marked(commit *c, ask *a, machine_reply *reply)
     const bool absent = reply->outcome == STORE_NOT_FOUND;
     MUST(c->state == STATE_MARK || c->state == STATE_READ_MARK);
     MUST(a->kind == STORE_GET);
-    bool present = reply->outcome == STORE_OK || reply_oversized(reply);
+    bool present = reply->outcome == STORE_OK || reply_damaged(reply);
     if (!absent && !present) {
         commit_again(c, a, reply);
         return;
@@ -176,7 +176,7 @@ void commit_read(commit *c, ask *a, machine_reply *reply)
     MUST(c->state == STATE_READ);
     MUST(c->read == NULL);
     c->read_gone = reply->outcome == STORE_NOT_FOUND;
-    if (!c->read_gone && reply->outcome != STORE_OK && !reply_oversized(reply)) {
+    if (!c->read_gone && reply->outcome != STORE_OK && !reply_damaged(reply)) {
         commit_again(c, a, reply);
         return;
     }

@@ -208,7 +208,7 @@ static bw_status page_open(commit *c, machine_reply *reply, bw_error *error)
 void commit_page_read(commit *c, ask *a, machine_reply *reply)
 {
     const bool answer =
-        reply->outcome == STORE_OK || reply->outcome == STORE_NOT_FOUND || reply_oversized(reply);
+        reply->outcome == STORE_OK || reply->outcome == STORE_NOT_FOUND || reply_damaged(reply);
     if (!answer) {
         commit_again(c, a, reply);
         return;

@@ -158,7 +158,8 @@ static void genesis_read(create *c, machine_reply *reply)
     if (reply->outcome == STORE_OK)
         status = genesis_decode(view_of(reply->bytes, reply->size), &read, &c->error);
     else
-        (void)error_set(&c->error, status, "larger than a genesis can be");
+        (void)error_set(&c->error, status, "%s",
+                        reply_damage(reply, "larger than a genesis can be"));
     if (status != BW_OK && !c->refetched) {
         /* Damaged on its way, it may be anybody's, our own as well. */
         c->refetched = true;
@@ -257,7 +258,7 @@ static void create_reply(void *self, int64_t now_ns, machine_reply *reply)
         again(c, a, now_ns, reply);
         break;
     default:
-        if (a->role == READ_GENESIS && reply_oversized(reply)) {
+        if (a->role == READ_GENESIS && reply_damaged(reply)) {
             ask_done(&c->asks, a);
             genesis_read(c, reply);
             break;
@@ -286,7 +287,7 @@ static int64_t create_due(const void *self)
 static bool create_running(const void *self)
 {
     const create *c = self;
-    return c->running || ask_any(&c->asks);
+    return c->running; /* and nothing is asked for when it is not: see sound */
 }
 
 const machine_type create_machine = {

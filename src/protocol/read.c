@@ -14,7 +14,7 @@ static bw_status check(const manifest *m, const genesis *g, uint64_t version,
     MUST(m->object != NULL);
     if (memcmp(m->uuid, g->uuid, UUID_BYTES) != 0 && !MUTANT(uuid_unchecked))
         return error_set(error, BW_WRONG_NAMESPACE, "a manifest of another namespace");
-    if (m->version != version || version == UINT64_MAX)
+    if (m->version != version)
         return error_set(error, BW_CORRUPT, "a manifest of version %llu",
                          (unsigned long long)m->version);
     if (previous != NULL && !hash_equal(&m->previous, previous) && !MUTANT(link_unchecked))
@@ -28,10 +28,11 @@ bw_status manifest_read(machine_reply *reply, const genesis *g, uint64_t version
 {
     manifest *m = NULL;
     bw_status status;
-    MUST(reply->outcome == STORE_OK || reply_oversized(reply));
+    MUST(reply->outcome == STORE_OK || reply_damaged(reply));
     *out = NULL;
     if (reply->outcome != STORE_OK) {
-        status = error_set(error, BW_CORRUPT, "larger than a manifest can be");
+        status = error_set(error, BW_CORRUPT, "%s",
+                           reply_damage(reply, "larger than a manifest can be"));
     } else {
         status = manifest_decode(reply->bytes, reply->size, genesis_slices(g), &m, error);
         if (status == BW_OK) {

@@ -11,13 +11,21 @@
 /** Present is present, whatever the content of a marker: room for more than one has. */
 #define MARKER_READ_MAX 4096u
 
-/** An object beyond its cap is there, and it is damaged. */
-static inline bool reply_oversized(const machine_reply *reply)
+/** Something is there, and it is damaged by the store's own word: an object beyond its cap, or what
+ * is no object at all (a directory, a FIFO). */
+static inline bool reply_damaged(const machine_reply *reply)
 {
-    return reply->outcome == STORE_FATAL && reply->code == BW_TOO_LARGE;
+    return reply->outcome == STORE_FATAL &&
+           (reply->code == BW_TOO_LARGE || reply->code == BW_CORRUPT);
 }
 
-/** `reply` is OK or oversized. The manifest must be `version` of this namespace and, unless
+/** What is wrong with a damaged reply: `too_large`, or what the store said. */
+static inline const char *reply_damage(const machine_reply *reply, const char *too_large)
+{
+    return reply->code == BW_TOO_LARGE || reply->message == NULL ? too_large : reply->message;
+}
+
+/** `reply` is OK or damaged. The manifest must be `version` of this namespace and, unless
  * `previous` is NULL, follow that one. BW_OK, BW_NOMEM, or what is wrong with it (key in `error`):
  * then the marker of its block decides what that means. */
 bw_status manifest_read(machine_reply *reply, const genesis *g, uint64_t version,

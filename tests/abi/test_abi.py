@@ -143,6 +143,18 @@ class Install(unittest.TestCase):
             self.assertEqual(installed, {header.name for header in HEADERS})
             self.assertEqual(list(root.rglob("*.a")), [], "internal static libraries were installed")
 
+    def test_the_installed_program_finds_its_library(self):
+        """Under a prefix that no loader knows, and after it was moved."""
+        with tempfile.TemporaryDirectory() as folder:
+            root = pathlib.Path(folder) / "root"
+            run(["meson", "install", "-C", BUILD, "--no-rebuild", "--quiet", "--destdir", root])
+            program = next(root.rglob("bin/batchweave"))
+            environment = {name: value for name, value in os.environ.items() if name != "LD_LIBRARY_PATH"}
+            self.assertTrue(run([program, "version"], env=environment).startswith("batchweave "))
+            listed = run(["ldd", program], env=environment)
+            library = re.search(r"libbatchweave\S+ => (\S+)", listed).group(1)
+            self.assertIn(str(root.resolve()), os.path.realpath(library))
+
     def examples(self, folder, flags, root, libraries):
         """The programs of examples/ build as the guide says, and do what it says."""
         for name in ("produce", "consume"):

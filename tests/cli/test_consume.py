@@ -164,9 +164,32 @@ class Consume(harness.CliTest):
 
     def test_save_every(self):
         self.fill()
-        self.kill_at("--save-every", 4, fault="kill:cursor-save:3")
+        self.kill_at("--save-every", 4, fault="kill:cursor-save:4")  # the first is of the start
         self.assertEqual(json.loads((self.folder / "c.json").read_bytes())["step"], 8)
         self.assertEqual(self.digest("--world", 3, "--cursor", "c.json", "--save-every", 4)[0]["step"], 8)
+
+    def test_next_step_without_a_delivery(self):
+        self.fill()
+        for start in ("latest", 20):
+            line = self.json_line("consume", self.url, "--world", 3, "--from", start)
+            self.assertEqual((line["steps"], line["next_step"]), (0, 20))
+
+    def test_the_start_is_saved(self):
+        """`latest` is found out once: a kill before the first step, or before the first save, finds no later one."""
+        self.fill(seal=False)
+        words = ["consume", self.url, "--world", 3, "--from", "latest", "--cursor", "c.json", "--save-every", 1000]
+        process = self.start(*words)
+        cursor = self.folder / "c.json"
+        self.wait_for("the cursor of the start", cursor.exists)
+        self.assertEqual(json.loads(cursor.read_bytes())["step"], 20)
+        self.kill(process)
+        self.produce_frames(self.FRAMES[:18], "q")
+        lines = [json.loads(line) for line in self.run_cli(*words, "--digest", "--steps", 1).out.splitlines()]
+        self.assertEqual([line["step"] for line in lines], [20] * 3)
+        process = self.start("consume", self.url, "--world", 3, "--from", "latest", "--cursor", "d.json")
+        self.wait_for("the cursor of the start", (self.folder / "d.json").exists)
+        process.send_signal(signal.SIGINT)
+        self.assertIn("interrupted before step 23", self.finish(process, 130).err)
 
     def kill_at(self, *words, fault):
         process = self.start("consume", self.url, "--world", 3, "--cursor", "c.json", *words, "--out", "out",
@@ -244,7 +267,7 @@ class Consume(harness.CliTest):
                                    self.folder / "c"], stdout=full, stderr=subprocess.PIPE, check=False)
         self.assertEqual(done.returncode, 4)
         self.assertRegex(done.stderr, rb"standard output cannot be written: .*\[NO_SPACE\]\n$")
-        self.assertFalse((self.folder / "c").exists())
+        self.assertEqual(json.loads((self.folder / "c").read_bytes())["step"], 0)
 
     def test_live(self):
         """Ranks and a producer at the same time: everything arrives, in order."""

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """produce: real input into batches, exactly once, across kills and damage."""
 
+import os
 import random
 import signal
 import subprocess
@@ -9,6 +10,9 @@ import sys
 import time
 import unittest
 
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "independent"))
+
+import check_namespace
 import harness
 from harness import frame, samples_of
 
@@ -242,6 +246,15 @@ class Frames(harness.CliTest):
         self.assertEqual(line["offset"], 3)
         self.run_cli("seal", self.url)
         self.assertEqual(self.delivered(1), [b"a", b"b", b"c"])
+        result = check_namespace.check(str(self.space))
+        self.assertTrue(result.ok, result.findings)
+
+    def test_the_summary_s_seconds_have_three_decimals(self):
+        """docs/reports.md: the only number that is no integer."""
+        self.init(1)
+        path = self.write_frames("one", [b"a"])
+        out = self.run_cli("produce", self.url, "--id", "p", f"frames:{path}", "-o", "json").out
+        self.assertRegex(out, rb'"seconds":\d+\.\d{1,3},')
 
     def test_a_finished_id_takes_no_other_input_in_silence(self):
         self.init(1)
@@ -357,6 +370,34 @@ class Frames(harness.CliTest):
         self.init(1)
         result = self.refused("TIMEOUT", "produce", self.url, "--id", "p", "--timeout", 1, "--exec", "sleep 1000")
         self.assertIn("the input gave nothing", result.err)
+
+    def fill_a_disk(self, freed, *words):
+        """Runs produce with more than fits on its file system; `freed`: after some seconds there is room."""
+        disk = self.folder / "disk"
+        disk.mkdir(exist_ok=True)
+        frames = self.write_frames("large", [random.Random(k).randbytes(20000) for k in range(100)])
+        url = f"file://{disk}/space"
+        script = f"""set -e
+            mount -t tmpfs -o size=3m none {disk}
+            head -c 2200000 /dev/zero > {disk}/room
+            {harness.BINARY} init {url} --dp 1
+            if {str(freed).lower()}; then (sleep 5; rm {disk}/room) & fi
+            {harness.BINARY} produce {url} --id p {' '.join(map(str, words))} frames:{frames}"""
+        namespace = ["unshare", "--mount", *([] if os.geteuid() == 0 else ["--map-root-user"])]
+        done = subprocess.run([*namespace, "sh", "-c", script], capture_output=True, text=True, check=False,
+                              env=harness.environment())
+        return harness.Result(done.returncode, done.stdout, done.stderr)
+
+    def test_a_full_disk_is_waited_for_or_named(self):
+        """While batches are put, and while the last ones are flushed: it goes on when there is room (operations.md)."""
+        for staged in 2, 1000:
+            with self.subTest(staged=staged):
+                result = self.fill_a_disk(False, "--timeout", "1s", "--set", f"staged_batches={staged}")
+                self.assertEqual(result.code, 4, result.err)
+                self.assert_code(result, "NO_SPACE")
+                result = self.fill_a_disk(True, "--set", f"staged_batches={staged}")
+                self.assertEqual(result.code, 0, result.err)
+                self.assertIn("finished at offset 100", result.out)
 
     def test_fenced(self):
         self.init(1)

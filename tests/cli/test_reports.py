@@ -67,6 +67,9 @@ class Reports(harness.CliTest):
                      r"\n2 producers, 2 finished\n  id +state +starts +batches +offset +last version\n",
                      r"\n  a +finished +1 +5 +20 +\d+\n"):
             self.assertRegex(text, part)
+        self.run_cli("init", self.url + "-new", "--dp", 1)
+        text_of_new = self.run_cli("info", self.url + "-new").out.decode()
+        self.assertRegex(text_of_new, r"newest +version 1, \d+ s ago, by init\n")
         for noise in ("token", "tail_cap", "swept", "max", "ends", "layout"):
             self.assertNotIn(noise, text)
         self.assertFalse([line for line in text.splitlines() if line != line.rstrip()])
@@ -158,6 +161,22 @@ class Reports(harness.CliTest):
         self.assertIn("waiting for ", result.err)
         self.assertIn("all producers have finished: batchweave seal ends it", result.err)
         self.assertEqual(len(result.out.splitlines()), 11)
+
+    def test_tail_gives_up(self):
+        """Without a new step for --timeout, and not before."""
+        began = time.monotonic()
+        result = self.run_cli("tail", self.url, "--timeout", "1s", expect=2)
+        self.assert_code(result, "STARVED")
+        self.assertIn("step 10", result.err)
+        self.assertGreaterEqual(time.monotonic() - began, 1)
+        process = self.start("tail", self.url, "--timeout", "3s", "-o", "json")
+        time.sleep(2)
+        self.produce_frames(self.FRAMES[:4], "late")
+        result = self.finish(process, 2)
+        self.assertEqual(json.loads(result.err)["error"]["code"], "STARVED")
+        lines = [json.loads(line) for line in result.out.splitlines()]
+        self.assertEqual([x["step"] for x in lines if "idle" not in x], list(range(11)))
+        self.assertGreaterEqual(lines[-1]["idle_ms"], 3000)
 
     def more_commits(self):
         """Open, publish and finish of each are commits of their own."""
@@ -270,6 +289,32 @@ class Reports(harness.CliTest):
         self.assertRegex(text, r"(?m)^NOT clean, \d+ findings?:$")
         path.write_bytes(before[str(path.relative_to(self.space))][0])
         self.run_cli("verify", self.url, "--deep")
+
+    def test_a_lost_genesis_is_said(self):
+        genesis = self.space / "genesis"
+        genesis.rename(self.folder / "genesis")
+        for words in (["info", self.url], ["verify", self.url],
+                      ["produce", self.url, "--id", "p", f"frames:{self.folder / 'a.frames'}"]):
+            result = self.refused("NO_NAMESPACE", *words)
+            self.assertIn("the genesis is gone", result.err)
+            self.assertIn("init refuses", result.err)
+        self.refused("NOT_EMPTY", "init", self.url, "--dp", 2)
+        (self.folder / "genesis").rename(genesis)
+        self.run_cli("verify", self.url)
+        (self.folder / "space-none").mkdir()
+        self.assertIn("init makes one", self.refused("NO_NAMESPACE", "info", self.url + "-none").err)
+
+    def test_what_is_no_file_at_the_next_name_blocks(self):
+        """DESIGN 8: whatever stands there, nobody passes it, and the object is named."""
+        key = f"manifest/{self.json_line('info', self.url)['version'] + 1:020}.manifest"
+        path = self.space / key
+        for plant, remove in (os.mkfifo, path.unlink), (os.mkdir, path.rmdir):
+            plant(path)
+            for words in (["info", self.url], ["consume", self.url, "--world", 2, "--timeout", "5s"],
+                          ["produce", self.url, "--id", "p", f"frames:{self.folder / 'a.frames'}"]):
+                self.assertIn(key, self.refused("CHAIN_BLOCKED", *words).err)
+            remove()
+        self.run_cli("verify", self.url)
 
     def test_verify_for_people(self):
         (self.space / "data" / "stray").write_bytes(b"x")

@@ -278,13 +278,20 @@ class Check:
 
     def transition(self, a, b):
         key = bw.manifest_key(b.version)
-        for name in ("next", "trim", "swept", "sealed", "committed_bytes", "swept_bytes", "finished"):
+        # Not `finished`: a reopened producer is not finished any more (format.md 10).
+        for name in ("next", "trim", "swept", "sealed", "committed_bytes", "swept_bytes"):
             if getattr(b, name) < getattr(a, name):
                 raise FormatError("ORDER", key, f"{name} goes from {getattr(a, name)} to {getattr(b, name)}")
         if a.sealed and b.next != a.next:
             raise FormatError("SEALED", key, "a step after the seal")
         _agree(key, "descriptors, as next and sum tell,", a.next != b.next, a.sum != b.sum)
         after = {e.id: e for e in b.producers}
+        before = {e.id: e for e in a.producers}
+        # From the page, or with a new epoch.
+        reopened = sum(not y.finished and (n not in before or (before[n].finished and y.epoch > before[n].epoch))
+                       for n, y in after.items())
+        if a.finished - b.finished > reopened:
+            raise FormatError("ORDER", key, f"finished goes from {a.finished} to {b.finished}, reopened: {reopened}")
         for x in a.producers:
             y = after.get(x.id)
             if y is None:

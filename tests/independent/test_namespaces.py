@@ -58,6 +58,25 @@ def test_a_correct_namespace_is_clean():
         assert len(list(check_namespace.deliveries(root))) == 40
 
 
+def test_a_finished_producer_is_reopened():
+    with Scratch() as root:
+        space = build(root, retire=0)
+        space.finish("p1")
+        space.reopen("p1")
+        space.publish("p1", space.random_items())
+        result = check_namespace.check(root)
+        assert result.ok, result.findings
+        assert not result.producers["p1"]["finished"]
+        space.finish("p1")
+        assert check_namespace.check(root).ok
+        # Taken back without a new epoch, no reopening would be that.
+        m = space.next_manifest()
+        mine = dataclasses.replace(space.entry("p1"), flags=0)
+        space.commit(dataclasses.replace(m, finished=m.finished - 1,
+                                         producers=[mine if x.id == "p1" else x for x in m.producers]))
+        assert "ORDER" in found(root)
+
+
 def test_deliveries_are_what_was_published():
     with Scratch() as root:
         space = TinySpace(root)

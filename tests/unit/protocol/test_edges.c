@@ -75,6 +75,8 @@ static void failures_without_a_message(void **state)
         create_start(m, 0, 1);
         assert_true(create_machine.next(m, &request));
         machine_reply reply = {.id = request.id, .outcome = outcomes[i]};
+        if (i == 2)
+            reply.code = BW_IO;
         create_machine.reply(m, 10, &reply);
         assert_false(create_machine.running(m));
         assert_int_equal(create_result(m, &error), i == 1 ? BW_DENIED : BW_IO);
@@ -159,11 +161,64 @@ static void blocks_larger_than_a_delete(void **state)
     world_close(&w);
 }
 
+/* A walk that opens again lands beside what was held, or further on; one that polls from nothing
+ * opens. */
+static void walks_from_anywhere(void **state)
+{
+    (void)state;
+    world w;
+    actor p;
+    chain *fresh;
+    world_open(&w, &(world_options){.block_size = 4});
+    actor_start(&p, &w, "p");
+    actor_open(&p);
+    chain *reader = world_chain(&w);
+    for (uint32_t ahead = 0; ahead < 4; ahead++) {
+        for (uint32_t i = 0; i < ahead; i++)
+            actor_publish(&p, 1);
+        assert_int_equal(world_walk(&w, reader, CHAIN_OPEN), BW_OK);
+        assert_true(chain_is_newest(reader));
+        assert_int_equal(chain_held(reader)->version, chain_held(p.chain)->version);
+    }
+    assert_int_equal(chain_new(9, NULL, &fresh), BW_OK);
+    assert_int_equal(world_walk(&w, fresh, CHAIN_POLL), BW_OK);
+    assert_int_equal(chain_held(fresh)->version, chain_held(p.chain)->version);
+    chain_free(fresh);
+    chain_free(reader);
+    actor_stop(&p);
+    world_close(&w);
+}
+
+/* A store on which every marker is there, for ever: the walk ends and says so. */
+static void markers_that_cannot_be(void **state)
+{
+    (void)state;
+    world w;
+    bw_error error;
+    world_open(&w, &(world_options){0});
+    chain *c = world_chain(&w);
+    world_fault(&w, FAULT_SAY, STORE_GET, "retired/", 0, 100000, STORE_OK);
+    chain_start(c, CHAIN_NEWEST, w.now_ns);
+    assert_true(world_run(&w, &chain_machine, c));
+    assert_int_equal(chain_result(c, &error), BW_IO);
+    world_calm(&w);
+    world_fault(&w, FAULT_SAY, STORE_HEAD, "retired/", 0, 100000, STORE_OK);
+    chain_start(c, CHAIN_REOPEN, w.now_ns);
+    assert_true(world_run(&w, &chain_machine, c));
+    assert_int_equal(chain_result(c, &error), BW_CORRUPT);
+    world_calm(&w);
+    assert_int_equal(world_walk(&w, c, CHAIN_NEWEST), BW_OK);
+    chain_free(c);
+    world_close(&w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(answers_that_nobody_waits_for),
         cmocka_unit_test(nothing_is_freed),
+        cmocka_unit_test(walks_from_anywhere),
+        cmocka_unit_test(markers_that_cannot_be),
         cmocka_unit_test(failures_without_a_message),
         cmocka_unit_test(foreign_names_are_left_alone),
         cmocka_unit_test(blocks_larger_than_a_delete),

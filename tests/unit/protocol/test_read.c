@@ -107,12 +107,17 @@ static void test_damaged_or_too_large(void **state)
     reply.bytes[reply.size / 2] ^= 1u;
     refused(&f, &reply, &f.world.genesis, 2, NULL, BW_CORRUPT);
     reply = (machine_reply){.outcome = STORE_FATAL, .code = BW_TOO_LARGE};
-    assert_true(reply_oversized(&reply));
+    assert_true(reply_damaged(&reply));
     refused(&f, &reply, &f.world.genesis, 2, NULL, BW_CORRUPT);
+    reply.code = BW_CORRUPT; /* no regular file */
+    reply.message = "a directory";
+    assert_true(reply_damaged(&reply));
+    refused(&f, &reply, &f.world.genesis, 2, NULL, BW_CORRUPT);
+    assert_string_equal(f.error.message, "a directory");
     reply.code = BW_IO;
-    assert_false(reply_oversized(&reply));
+    assert_false(reply_damaged(&reply));
     reply = (machine_reply){.outcome = STORE_RETRY, .code = BW_TOO_LARGE};
-    assert_false(reply_oversized(&reply));
+    assert_false(reply_damaged(&reply));
     close_all(&f);
 }
 
