@@ -360,7 +360,7 @@ static void own_reply(reclaim *r, ask *a, machine_reply *reply)
 {
     const bool reads = a->role == RECLAIM_ASK_SEGMENT || a->role == RECLAIM_ASK_PAGE;
     const bool answer = reply->outcome == STORE_OK ||
-                        (reads && (reply->outcome == STORE_NOT_FOUND || reply_oversized(reply))) ||
+                        (reads && (reply->outcome == STORE_NOT_FOUND || reply_damaged(reply))) ||
                         (a->role == RECLAIM_ASK_DELETE && reply->outcome == STORE_NOT_FOUND);
     if (answer) {
         answered(r, a, reply);
