@@ -152,7 +152,7 @@ static bw_status on_step(void *context, rank *last)
         return cli_output_failed(s->c);
     train(s->step_ns);
     s->steps++;
-    s->next_step = last->step + 1;
+    s->next_step = last->next_step;
     bw_status status = advance_cursor(s, last);
     if (status == BW_OK)
         status = pin_step(s, last);
