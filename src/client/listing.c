@@ -5,8 +5,8 @@
 #include "base/alloc.h"
 #include <string.h>
 
-bw_status listing_each(store *s, const char *prefix, listing_fn each, void *context,
-                       bw_error *error)
+static bw_status walk_pages(store *s, const char *prefix, bool any, listing_fn each, void *context,
+                            bw_error *error)
 {
     char after[STORE_KEY_MAX + 1] = "";
     bool more = true;
@@ -14,6 +14,7 @@ bw_status listing_each(store *s, const char *prefix, listing_fn each, void *cont
     while (more && status == BW_OK) {
         store_op op;
         store_op_init(&op, STORE_LIST, prefix);
+        op.list_any = any;
         memcpy(op.after, after, sizeof after);
         if (store_run(s, &op) != STORE_OK) {
             status = store_op_status(&op);
@@ -29,6 +30,18 @@ bw_status listing_each(store *s, const char *prefix, listing_fn each, void *cont
         store_op_clear(&op);
     }
     return status;
+}
+
+bw_status listing_each(store *s, const char *prefix, listing_fn each, void *context,
+                       bw_error *error)
+{
+    return walk_pages(s, prefix, false, each, context, error);
+}
+
+bw_status listing_everything(store *s, const char *prefix, listing_fn each, void *context,
+                             bw_error *error)
+{
+    return walk_pages(s, prefix, true, each, context, error);
 }
 
 const char *key_kind_name(key_kind kind)

@@ -11,6 +11,10 @@ typedef bw_status (*listing_fn)(void *context, const store_entry *entry, bw_erro
 /** Each object below `prefix`, in the store's order, until `each` answers anything but BW_OK. */
 bw_status listing_each(store *s, const char *prefix, listing_fn each, void *context,
                        bw_error *error);
+/** The same with what has a name that no key can have, where the store can hold such (a directory):
+ * `entry` is for showing only. */
+bw_status listing_everything(store *s, const char *prefix, listing_fn each, void *context,
+                             bw_error *error);
 /** "manifest", … */
 const char *key_kind_name(key_kind kind);
 

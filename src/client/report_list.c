@@ -25,7 +25,7 @@ bw_status report_list(report *r, bw_error *error)
 {
     store *s = NULL;
     BW_TRY(space_store(r->space, &s, error));
-    const bw_status status = listing_each(s, r->options->prefix, emit_entry, r, error);
+    const bw_status status = listing_everything(s, r->options->prefix, emit_entry, r, error);
     store_close(s);
     return status;
 }

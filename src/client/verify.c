@@ -42,8 +42,10 @@ bw_status verify_found(verify *v, const char *code, const char *key, uint64_t st
 
 static bool is_damage(bw_status status)
 {
+    /* DENIED: a symbolic link, or an object of another user. It is not proved, and others may be.
+     */
     return status == BW_NOT_FOUND || status == BW_TOO_LARGE || status == BW_UNSUPPORTED ||
-           bw_status_class(status) == BW_CLASS_DATA;
+           status == BW_DENIED || bw_status_class(status) == BW_CLASS_DATA;
 }
 
 bw_status verify_judge(verify *v, bw_status status, const char *code, const char *key,

@@ -104,7 +104,7 @@ static bw_status look_at(void *context, const store_entry *entry, bw_error *erro
 
 bw_status verify_rest(verify *v, bw_error *error)
 {
-    BW_TRY(listing_each(v->s, "", look_at, v, error));
+    BW_TRY(listing_everything(v->s, "", look_at, v, error));
     /* The file store shows its temporary files only to who asks for them. */
     return listing_each(v->s, "tmp/", look_at, v, error);
 }

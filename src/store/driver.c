@@ -87,7 +87,8 @@ bool store_op_check(store_op *op)
     bool valid;
     switch (op->kind) {
     case STORE_LIST:
-        valid = store_prefix_is_valid(op->key) && store_prefix_is_valid(op->after);
+        valid =
+            store_prefix_is_valid(op->key) && (op->list_any || store_prefix_is_valid(op->after));
         break;
     case STORE_DELETE:
         valid = delete_is_valid(op);

@@ -80,7 +80,9 @@ static bool entry_type(int dir_fd, const struct dirent *entry, bool *is_dir)
 static int names_add(file_walk *w, name_list *list, const char *name, bool is_dir)
 {
     const size_t size = strlen(name);
-    if (!store_key_is_valid(name) || w->path_size + size + (is_dir ? 2 : 0) > STORE_KEY_MAX)
+    const bool self = strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
+    const bool listed = store_key_is_valid(name) || (w->op->list_any && !self);
+    if (!listed || w->path_size + size + (is_dir ? 2 : 0) > STORE_KEY_MAX)
         return 0; /* none of ours */
     memcpy(w->path + w->path_size, name, size);
     memcpy(w->path + w->path_size + size, is_dir ? "/" : "", is_dir ? 2 : 1);

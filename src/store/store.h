@@ -87,6 +87,7 @@ typedef struct store_op {
     const struct iovec *pieces; /* put, create */
     uint32_t piece_count;
     char after[STORE_KEY_MAX + 1]; /* list: strictly after this key; "" from the start */
+    bool list_any;                 /* list: names that no key can have, too */
     uint32_t list_max;             /* list: most entries of this page; 0 = driver's choice */
     const char *const *keys;       /* delete: all below `key_count` (key is ignored) */
     uint32_t key_count;

@@ -316,6 +316,30 @@ class Reports(harness.CliTest):
             remove()
         self.run_cli("verify", self.url)
 
+    def test_names_that_no_key_can_have_are_foreign(self):
+        names = ["data/Upper Case", "data/Strange dir/x", "NOTES", "manifest/é"]
+        for name in names:
+            (self.space / name).parent.mkdir(exist_ok=True)
+            (self.space / name).write_bytes(b"x")
+        listed = {x["key"] for x in self.json_lines("inspect", self.url) if x["kind"] == "foreign"}
+        self.assertEqual(listed, set(names))
+        *apart, summary = self.json_lines("verify", self.url)
+        self.assertEqual({x["key"] for x in apart if x["apart"] == "foreign"}, set(names))
+        self.assertEqual((summary["clean"], summary["foreign"]), (True, len(names)))
+
+    def test_verify_goes_on_behind_what_may_not_be_read(self):
+        """A part that is a symbolic link, and one that is damaged behind it in the order of steps."""
+        steps = self.json_lines("inspect", self.url, "--first", 0)
+        linked, damaged = self.space / steps[0]["key"], self.space / steps[-1]["key"]
+        linked.rename(self.folder / "away")
+        linked.symlink_to(self.folder / "away")
+        damaged.unlink()
+        for words in ([], ["--deep"]):
+            lines = self.json_lines("verify", self.url, *words, expect=5)
+            found = {(x["finding"], x["key"]) for x in lines if "finding" in x}
+            self.assertLessEqual({("PART", steps[0]["key"]), ("PART", steps[-1]["key"])}, found)
+            self.assertEqual((lines[-1]["summary"], lines[-1]["clean"]), (True, False))
+
     def test_verify_for_people(self):
         (self.space / "data" / "stray").write_bytes(b"x")
         for k in range(12):
