@@ -16,7 +16,7 @@ typedef struct report_kind {
 static const report_kind kinds[] = {
     {"info", report_info, false}, {"steps", report_steps, false},
     {"tail", report_tail, false}, {"inspect", report_inspect, true},
-    {"list", report_list, true},  {"verify", report_verify, false},
+    {"list", report_list, true},  {"verify", report_verify, true},
     {"gc", report_gc, false},
 };
 

@@ -29,7 +29,7 @@ bw_status space_check_chain(const bw_space *space, bw_error *error)
         return BW_OK;
     return error_set(
         error, BW_INVALID,
-        "the namespace was opened with mode=raw, for the reports inspect and list only");
+        "the namespace was opened with mode=raw, for the reports inspect, list and verify only");
 }
 
 static bw_status wrap_retry(bw_runtime *runtime, store *s, int64_t limit_ns, store **out,
@@ -289,7 +289,8 @@ static bw_status read_raw(bw_space *space, bw_error *error)
                        &space->raw_object, &size, error));
     if (genesis_decode(view_of(space->raw_object, size), &space->raw_genesis, NULL) == BW_OK)
         space->genesis = &space->raw_genesis;
-    return BW_OK;
+    const bw_status status = hash_bytes(space->raw_object, size, &space->genesis_hash);
+    return status == BW_OK ? BW_OK : error_set(error, status, "the genesis cannot be hashed");
 }
 
 bw_status space_open_on(bw_runtime *runtime, store *s, const char *url,

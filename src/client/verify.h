@@ -43,7 +43,8 @@ typedef struct verify {
     reader reader;
     store *s; /* the reader's */
     const genesis *g;
-    manifest *m; /* the newest when it began */
+    manifest *m;              /* the newest when it began */
+    uint64_t blocked_version; /* `m` is the last one before what blocks the chain; 0: it goes on */
     page page;
     uint8_t *page_object;
     key_set referenced;
@@ -76,6 +77,10 @@ bw_status verify_judge(verify *v, bw_status status, const char *code, const char
 /** True when a manifest proved newest now no longer needs `step` (below its trim) or describes it
  * (below its swept). */
 bw_status verify_is_trimmed(verify *v, uint64_t step, bool swept, bool *trimmed, bw_error *error);
+
+/** verify_blocked.c: the chain cannot be read to its end, `blocked` says why: a finding, and `m` is
+ * the last manifest before. That error, when it is another one, or none is left. */
+bw_status verify_before_block(verify *v, const bw_error *blocked, bw_error *error);
 
 bw_status key_set_add(key_set *set, const char *key);
 bool key_set_has(key_set *set, const char *key);

@@ -118,7 +118,7 @@ static bw_status check_state(verify *v, const producer_entry *e, bw_error *error
         status = error_set(error, BW_CORRUPT, "the state is of another producer, epoch or seq");
     mem_free(object);
     v->states += status == BW_OK;
-    if (status == BW_NOT_FOUND) {
+    if (status == BW_NOT_FOUND && v->blocked_version == 0) {
         /* A live producer replaces its state with each commit, and the old one may be swept. */
         bool trimmed = false;
         BW_TRY(verify_is_trimmed(v, 0, false, &trimmed, NULL));

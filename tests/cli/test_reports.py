@@ -316,6 +316,31 @@ class Reports(harness.CliTest):
             remove()
         self.run_cli("verify", self.url)
 
+    def test_verify_goes_on_before_what_blocks_the_chain(self):
+        version = self.json_line("info", self.url)["version"]
+        newest = self.space / "manifest" / f"{version:020}.manifest"
+        good = newest.read_bytes()
+        beyond = newest.with_name(f"{version + 1:020}.manifest")
+
+        def verify():
+            result = self.run_cli("verify", self.url, "--deep", "-o", "json", expect=5)
+            self.assertEqual(json.loads(result.err)["error"]["code"], "UNCLEAN")
+            lines = [json.loads(line) for line in result.out.splitlines()]
+            return {(x["finding"], x["key"]) for x in lines if "finding" in x}, lines[-1]
+
+        newest.write_bytes(good[:100] + bytes([good[100] ^ 1]) + good[101:])
+        findings, summary = verify()
+        self.assertEqual(findings, {("BLOCKED", f"manifest/{newest.name}")})
+        self.assertEqual(summary["newest_version"], version - 1)
+        newest.write_bytes(good)
+        beyond.write_bytes(b"foreign")
+        findings, summary = verify()
+        self.assertEqual(findings, {("BLOCKED", f"manifest/{beyond.name}")})
+        self.assertEqual((summary["newest_version"], summary["next_step"]), (version, 10))
+        beyond.with_name(f"{version + 2:020}.manifest").write_bytes(b"more")
+        self.assertIn(("GAP", f"manifest/{version + 2:020}.manifest"), verify()[0])
+        self.assertIn("NOT clean, 2 findings", self.run_cli("verify", self.url, expect=5).out.decode())
+
     def test_names_that_no_key_can_have_are_foreign(self):
         names = ["data/Upper Case", "data/Strange dir/x", "NOTES", "manifest/é"]
         for name in names:
