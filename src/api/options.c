@@ -34,6 +34,7 @@ void config_space(const bw_config *config, space_options *out)
         .writable = config_number(config, PROPERTY_MODE) == MODE_WRITE,
         .raw = config_number(config, PROPERTY_MODE) == MODE_RAW,
         .durable = flag(config, PROPERTY_DURABLE),
+        .reclaim = flag(config, PROPERTY_RECLAIM),
         .retry_limit_ns = (int64_t)config_number(config, PROPERTY_RETRY_LIMIT),
     };
 }

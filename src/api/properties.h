@@ -53,6 +53,8 @@
       "false: nothing is flushed to the device; for benchmarks and tests only")                    \
     P(RETRY_LIMIT, "retry_limit", "space,init", "time", "30s", 0, NS_A_DAY,                        \
       "how long one request to the store is repeated while it fails in a way that may pass")       \
+    P(RECLAIM, "reclaim", "space", "switch", "true", 0, 0,                                         \
+      "after each pin a bounded pass of the sweep in the background; false: gc does it")           \
     P(POLICY, "policy", "producer", "text", "fixed:100", 0, 0,                                     \
       "when to commit: naive, or fixed:N with N in milliseconds")                                  \
     P(KIND, "kind", "producer", "raw|samples|safetensors", "raw", 0, 0, "what the items are")      \

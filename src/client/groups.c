@@ -100,6 +100,8 @@ bw_status group_pin(bw_space *space, const group_call *call, const char *id, con
     const bw_status status = change_make(&act, &i, error);
     change_close(&act);
     manifest_unref(base);
+    if (status == BW_OK)
+        reclaimer_nudge(&space->reclaimer);
     return status;
 }
 
@@ -122,6 +124,8 @@ bw_status group_reconcile(bw_space *space, const group_call *call, const id_list
         *released = status == BW_OK ? i.pin.release_count : 0;
     change_close(&act);
     manifest_unref(base);
+    if (status == BW_OK)
+        reclaimer_nudge(&space->reclaimer);
     return status;
 }
 

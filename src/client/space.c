@@ -178,6 +178,7 @@ static void space_destroy(bw_space *space)
     store_close(space->base);
     if (space->segments.cache != NULL)
         segments_destroy(&space->segments);
+    lock_destroy(&space->reclaimer.lock);
     lock_destroy(&space->lock);
     mem_free(space->raw_object);
     mem_free(space->url);
@@ -189,6 +190,12 @@ static bw_status space_new(bw_runtime *runtime, store *s, const char *url,
 {
     bw_space *space = mem_zalloc(sizeof *space);
     if (space == NULL || lock_init(&space->lock) != BW_OK) {
+        mem_free(space);
+        store_close(s);
+        return error_set(error, BW_NOMEM, "out of memory");
+    }
+    if (reclaimer_init(&space->reclaimer, space) != BW_OK) {
+        lock_destroy(&space->lock);
         mem_free(space);
         store_close(s);
         return error_set(error, BW_NOMEM, "out of memory");
@@ -350,6 +357,7 @@ void space_close(bw_space *space)
                  "bw_space_close: producers or consumers are open; nothing is freed");
         return;
     }
+    reclaimer_stop(&space->reclaimer);
     follower_free(space->follower);
     atomic_fetch_sub(&space->runtime->spaces, 1u);
     space_destroy(space);

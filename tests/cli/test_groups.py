@@ -30,8 +30,8 @@ class Groups(harness.CliTest):
         return sum(1 for path in (self.space / "data").rglob("*") if path.is_file())
 
     def consume(self, steps, *more, group="train"):
-        return json.loads(self.run_cli("consume", self.url, "--world", 4, "--group", group, "--steps", steps, *more,
-                                       "-o", "json").out)
+        return json.loads(self.run_cli("consume", self.url, "--world", 4, "--group", group, "--steps", steps, "--set",
+                                       "reclaim=false", *more, "-o", "json").out)
 
     def test_a_job_pins_and_gc_follows(self):
         self.assertEqual(self.consume(7, "--pin-every", 3, "--keep", 2)["next_step"], 7)
@@ -52,6 +52,13 @@ class Groups(harness.CliTest):
         self.assertEqual(self.json_line("gc", self.url, "--apply")["swept_to"], 10)
         self.run_cli("verify", self.url, "--deep")
         self.refused("TRIMMED", "consume", self.url, "--world", 4, "--from", 9, "--steps", 1)
+
+    def test_pins_sweep_behind_them(self):
+        before = self.parts()
+        self.run_cli("consume", self.url, "--world", 4, "--group", "train", "--pin-every", 2, "--step-ms", 50,
+                     "--steps", self.STEPS)
+        self.assertLess(self.parts(), before)
+        self.run_cli("verify", self.url, "--deep")
 
     def test_an_older_checkpoint_is_gone_back_to(self):
         cursor = self.folder / "cursor"

@@ -70,7 +70,8 @@ void scene_open(scene *w, const char *dp, const char *cp, const bw_config *more)
 
 bw_space *scene_space(scene *w, bool write)
 {
-    bw_config *config = settings("mode", write ? "write" : "read", "durable", "false", NULL);
+    bw_config *config =
+        settings("mode", write ? "write" : "read", "durable", "false", "reclaim", "false", NULL);
     bw_space *space = NULL;
     expect_ok(w, bw_space_open(w->runtime, w->url, config, 10 * SECOND, &space, w->error));
     bw_config_free(config);

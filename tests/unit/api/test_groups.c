@@ -173,6 +173,36 @@ static void one_start_for_all_ranks(void **state)
     scene_close(&w);
 }
 
+/* Each pin is followed by a pass of the sweep, until the space is closed. */
+static void a_pin_gives_back_what_it_outlives(void **state)
+{
+    (void)state;
+    scene w;
+    rank ranks[RANKS];
+    scene_open(&w, "4", "1", NULL);
+    publish(&w, "p", 0, 8);
+    bw_config *config = settings("mode", "write", "durable", "false", NULL);
+    bw_space *quiet = w.space;
+    expect_ok(&w, bw_space_open(w.runtime, w.url, config, 10 * SECOND, &w.space, w.error));
+    bw_config_free(config);
+    open_all(&w, ranks, "one", NULL);
+    train(ranks, 3);
+    pin(&ranks[0], "a", NULL, BW_OK);
+    train(ranks, 2);
+    pin(&ranks[0], "b", "a", BW_OK);
+    for (unsigned wait = 0; count_files(&w, "data") > 3 && wait < 1000; wait++)
+        usleep(10000);
+    assert_int_equal(count_files(&w, "data"), 3);
+    train(ranks, 1);
+    pin(&ranks[0], "c", "b", BW_OK);
+    close_all(ranks);
+    bw_space_close(w.space); /* in the middle of it, perhaps */
+    w.space = quiet;
+    sweep(&w);
+    assert_int_equal(count_files(&w, "data"), 2);
+    scene_close(&w);
+}
+
 /* Torchrun's id and restart count are one launch; without any, several ranks are refused. */
 static void launches_are_found_by_themselves(void **state)
 {
@@ -361,6 +391,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_start_for_all_ranks),
+        cmocka_unit_test(a_pin_gives_back_what_it_outlives),
         cmocka_unit_test(launches_are_found_by_themselves),
         cmocka_unit_test(ranks_that_disagree_are_told),
         cmocka_unit_test(a_zombie_is_fenced),
