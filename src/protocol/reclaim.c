@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/invariant.h"
+#include "base/mutant.h"
 #include "protocol/read.h"
 #include <stdio.h>
 #include <string.h>
@@ -197,7 +198,7 @@ static void walked(reclaim *r)
     report->newest = base->version;
     report->trim = base->trim;
     report->swept = report->swept_to = r->at = base->swept;
-    r->to = base->trim;
+    r->to = MUTANT(parts_above_trim) ? manifest_frontier(base) : base->trim;
     MUST(base->swept <= base->trim);
     MUST(base->trim <= base->next);
     if (r->options.steps_max > 0 && r->to - r->at > r->options.steps_max)
@@ -419,7 +420,8 @@ static void own_reply(reclaim *r, ask *a, machine_reply *reply)
     const bool reads = a->role == RECLAIM_ASK_SEGMENT || a->role == RECLAIM_ASK_PAGE;
     const bool answer = reply->outcome == STORE_OK ||
                         (reads && (reply->outcome == STORE_NOT_FOUND || reply_oversized(reply))) ||
-                        (a->role == RECLAIM_ASK_DELETE && reply->outcome == STORE_NOT_FOUND);
+                        (a->role == RECLAIM_ASK_DELETE && reply->outcome == STORE_NOT_FOUND) ||
+                        (a->role == RECLAIM_ASK_DELETE && MUTANT(swept_before_answered));
     if (answer) {
         answered(r, a, reply);
         return;

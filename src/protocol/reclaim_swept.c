@@ -218,7 +218,8 @@ void reclaim_committed(reclaim *r)
     MUST(report->end != COMMIT_DONE || held->swept >= r->to);
     if (report->end == COMMIT_REFUSED && report->status == BW_FENCED) {
         /* Another sweep got there in between: it goes on from what the chain says now. */
-        r->doomed_count = 0;
+        if (!MUTANT(fenced_sweep_deletes))
+            r->doomed_count = 0;
         r->report.moved = 0;
         r->report.swept_to = held->swept;
         reclaim_after_swept(r);
