@@ -279,9 +279,12 @@ class Check:
 
     def transition(self, a, b):
         key = bw.manifest_key(b.version)
-        for name in ("next", "trim", "swept", "sealed", "committed_bytes", "swept_bytes", "finished"):
+        for name in ("next", "trim", "swept", "sealed", "committed_bytes", "swept_bytes"):
             if getattr(b, name) < getattr(a, name):
                 raise FormatError("ORDER", key, f"{name} goes from {getattr(a, name)} to {getattr(b, name)}")
+        # One commit finishes one producer, or opens one that had finished.
+        if abs(b.finished - a.finished) > 1:
+            raise FormatError("ORDER", key, f"{a.finished} producers have finished, then {b.finished}")
         if a.sealed and b.next != a.next:
             raise FormatError("SEALED", key, "a step after the seal")
         _agree(key, "descriptors, as next and sum tell,", a.next != b.next, a.sum != b.sum)
