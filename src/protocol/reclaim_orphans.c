@@ -6,6 +6,7 @@
  */
 #include "protocol/reclaim_state.h"
 
+#include "base/invariant.h"
 #include "base/mutant.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,11 +17,14 @@ static const char *const prefixes[] = {"data/", "segment/", "page/"};
 
 const char *reclaim_prefix(const reclaim *r)
 {
+    MUST_OR(r->prefix < PREFIXES, return prefixes[0]);
     return prefixes[r->prefix];
 }
 
 void reclaim_list(reclaim *r)
 {
+    MUST(r->prefix <= PREFIXES);
+    MUST(r->base->version <= chain_held(r->chain)->version);
     if (r->base->has_page && !r->has_old_page) {
         r->phase = RECLAIM_LIST;
         reclaim_ask(r, RECLAIM_ASK_PAGE, STORE_GET);
@@ -43,8 +47,9 @@ static const producer_entry *entry_of(const reclaim *r, view id)
 
 static bool is_named_state(const producer_entry *e, const key_fields *f)
 {
-    return f->kind == KEY_STATE && e->state_is_object && e->state_ref.epoch == f->epoch &&
-           e->state_ref.seq == f->number && e->state_ref.nonce == f->nonce;
+    return f->kind == KEY_STATE && e->state_is_object && !MUTANT(listed_state_goes) &&
+           e->state_ref.epoch == f->epoch && e->state_ref.seq == f->number &&
+           e->state_ref.nonce == f->nonce;
 }
 
 typedef enum verdict { KEEP, GO, SUSPECT } verdict;
@@ -52,10 +57,13 @@ typedef enum verdict { KEEP, GO, SUSPECT } verdict;
 static verdict judge_data(reclaim *r, const key_fields *f)
 {
     const producer_entry *e = entry_of(r, f->producer);
+    /* Who is not found must not be on a page that was not read. */
+    MUST(!r->base->has_page || r->has_old_page);
     if (e == NULL) {
         r->report.strangers++;
         return MUTANT(strangers_go) ? GO : KEEP;
     }
+    MUST(e->swept_seq <= e->seq);
     if (is_named_state(e, f))
         return KEEP;
     if (f->number <= e->swept_seq)
@@ -69,15 +77,17 @@ static verdict judge_data(reclaim *r, const key_fields *f)
 static verdict judge_key(reclaim *r, const key_fields *f)
 {
     const manifest *base = r->base;
+    MUST(base->swept <= base->trim);
     switch (f->kind) {
     case KEY_PART:
     case KEY_STATE:
         return judge_data(r, f);
     case KEY_SEGMENT:
-        return f->last < base->swept ? GO : KEEP;
+        return f->last < (MUTANT(listed_segment_goes) ? base->next : base->swept) ? GO : KEEP;
     case KEY_PAGE:
-        return f->number <= base->version && !(base->has_page && base->page.version == f->number &&
-                                               base->page.nonce == f->nonce)
+        return (f->number <= base->version || MUTANT(coming_page_goes)) &&
+                       !(base->has_page && base->page.version == f->number &&
+                         base->page.nonce == f->nonce)
                    ? GO
                    : KEEP;
     default:
@@ -87,6 +97,8 @@ static verdict judge_key(reclaim *r, const key_fields *f)
 
 static void add(reclaim *r, const store_entry *entry, const key_fields *f, verdict v)
 {
+    MUST(v != KEEP);
+    MUST_OR(r->suspect_count < RECLAIM_SUSPECTS_MAX, return );
     suspect *s = &r->suspects[r->suspect_count++];
     *s = (suspect){.nonce = f->nonce, .seq = f->number, .epoch = f->epoch, .bytes = entry->bytes};
     s->doubtful = v == SUSPECT;
@@ -103,6 +115,8 @@ void reclaim_listed(reclaim *r, const store_list *list)
 {
     size_t i = 0;
     bool wild = false;
+    MUST_OR(list != NULL, return );
+    MUST(r->phase == RECLAIM_LIST);
     for (; i < list->count && r->suspect_count < RECLAIM_SUSPECTS_MAX; i++) {
         const store_entry *entry = &list->entries[i];
         key_fields fields;
@@ -125,12 +139,15 @@ void reclaim_listed(reclaim *r, const store_list *list)
         doubtful |= r->suspects[k].doubtful;
     qsort(r->suspects, r->suspect_count, sizeof *r->suspects, by_nonce);
     r->at = doubtful ? r->base->swept : r->base->next;
+    if (doubtful && MUTANT(orphan_by_tail_alone))
+        r->at = manifest_tail_first(r->base);
     reclaim_judge(r);
 }
 
 static void name(reclaim *r, const descriptor *d)
 {
     uint32_t low = 0, high = r->suspect_count;
+    MUST(d->id.size > 0);
     while (low < high) {
         const uint32_t middle = low + (high - low) / 2;
         if (r->suspects[middle].nonce < d->record.nonce)
@@ -138,11 +155,11 @@ static void name(reclaim *r, const descriptor *d)
         else
             high = middle;
     }
+    MUST(low == 0 || r->suspects[low - 1].nonce < d->record.nonce);
     for (; low < r->suspect_count && r->suspects[low].nonce == d->record.nonce; low++) {
         suspect *s = &r->suspects[low];
-        key_fields f;
-        key_parse(view_text(s->key.text), &f);
-        if (s->epoch == d->record.epoch && s->seq == d->record.seq && view_equal(f.producer, d->id))
+        /* Whose it is need not be asked: a nonce that is another's by chance keeps an orphan. */
+        if (s->epoch == d->record.epoch && s->seq == d->record.seq)
             s->named = true;
     }
 }
@@ -171,11 +188,15 @@ void reclaim_judge(reclaim *r)
             reclaim_fail(r, BW_BUG, "a step cannot be looked up");
         if (found != LOOKUP_FOUND)
             return;
+        MUST_OR(r->at >= leaf->first, return );
+        MUST_OR(leaf->last < base->next, return );
         for (; r->at <= leaf->last; r->at++) {
             block_descriptor(&leaf->block, (uint32_t)(r->at - leaf->first), &d);
             name(r, &d);
         }
     }
+    /* Every descriptor was looked at. */
+    MUST(r->at == base->next);
     r->suspect_at = 0;
     r->name_count = 0;
     reclaim_orphans(r);
@@ -183,6 +204,8 @@ void reclaim_judge(reclaim *r)
 
 void reclaim_orphans(reclaim *r)
 {
+    MUST(r->suspect_at <= r->suspect_count);
+    MUST(r->name_count == 0);
     r->phase = RECLAIM_ORPHANS;
     while (r->suspect_at < r->suspect_count && r->name_count < RECLAIM_NAMES_MAX) {
         const suspect *s = &r->suspects[r->suspect_at++];
