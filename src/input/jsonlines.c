@@ -140,9 +140,8 @@ static bw_status next_line(jsonlines *j, record *out, bool *given, bw_error *err
     return make_record(j, at, out, error);
 }
 
-static bw_status next(reader *r, record *out, bw_error *error)
+static bw_status next_record(jsonlines *j, record *out, bw_error *error)
 {
-    jsonlines *j = (jsonlines *)r;
     while (j->from.file < j->from.options.files->count) {
         bool given = false;
         const bw_status status = next_line(j, out, &given, error);
@@ -152,6 +151,14 @@ static bw_status next(reader *r, record *out, bw_error *error)
             return status;
     }
     return BW_END;
+}
+
+static bw_status next(reader *r, record *out, bw_error *error)
+{
+    jsonlines *j = (jsonlines *)r;
+    const bw_status status = next_record(j, out, error);
+    r->broken = filereader_broken(&j->from);
+    return status;
 }
 
 bw_status jsonlines_open(const reader_options *options, reader **out, bw_error *error)

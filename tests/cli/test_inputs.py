@@ -3,6 +3,7 @@
 """produce from lines of JSON, WebDataset shards and token files: the right records, once, whatever happens."""
 
 import collections
+import gzip
 import io
 import json
 import pathlib
@@ -412,6 +413,77 @@ class Refusals(Records):
         (self.folder / "a.jsonl").write_bytes(b"1\n")
         result = self.refused("MESH_MISMATCH", "produce", self.url, "--id", "p", "jsonl:a.jsonl")
         self.assertIn("jsonl: is for cp = 1", result.err)
+
+
+# Rows of JSON instead of parquet, so that the example's own lines run without the package.
+STAND_IN = """
+import json
+
+class ParquetFile:
+    def __init__(self, path):
+        self.path = path
+
+    def iter_batches(self):
+        yield self
+
+    def to_pylist(self):
+        return [json.loads(line) for line in open(self.path)]
+"""
+
+
+class Guide(Records):
+    """The commands of the guide, word for word but for where the namespaces lie."""
+
+    HEADING = "### Lines, archives, tokens\n"
+
+    def inputs(self):
+        rng = random.Random(4)
+        (self.folder / "shards").mkdir()
+        for k in range(4):
+            with tarfile.open(self.folder / "shards" / f"train-{k:03}.tar", "w") as archive:
+                for i in range(40):
+                    add(archive, f"{k}{i:05}.jpg", rng.randbytes(300))
+                    add(archive, f"{k}{i:05}.cls", b"%d" % (i % 10))
+        (self.folder / "train.bin").write_bytes(struct.pack("<50000H", *(rng.randrange(50257) for _ in range(50000))))
+        documents = [[rng.randrange(50257) for _ in range(500)] for _ in range(60)]
+        pair(self.folder, "corpus_text_document", documents, 8, "H")
+        lines = b"".join(json.dumps({"text": "x" * k}).encode() + b"\n" for k in range(100))
+        (self.folder / "docs.jsonl").write_bytes(lines + b'{"text": "cut')
+        (self.folder / "more.jsonl.gz").write_bytes(gzip.compress(lines))
+        (self.folder / "table.parquet").write_bytes(lines)
+        (self.folder / "examples").mkdir()
+        shutil.copy(ROOT / "examples" / "parquet.py", self.folder / "examples")
+        (self.folder / "pyarrow").mkdir()
+        (self.folder / "pyarrow" / "__init__.py").touch()
+        (self.folder / "pyarrow" / "parquet.py").write_text(STAND_IN)
+
+    def test_the_commands_of_the_guide(self):
+        self.inputs()
+        text = (ROOT / "docs" / "guide.md").read_text(encoding="utf-8")
+        part = text[text.index(self.HEADING):].split("\n## ")[0]
+        blocks = re.findall(r"```\n(.*?)```", part, re.DOTALL)
+        self.assertEqual(len(blocks), 4)
+        binary = pathlib.Path(harness.BINARY).resolve()
+        env = harness.environment(PATH=f"{binary.parent}:{harness.os.environ['PATH']}", PYTHONPATH=str(self.folder))
+        (self.folder / "data").mkdir()
+        for block in blocks:
+            words = block.replace("file:///data/", f"file://{self.folder}/data/")
+            result = subprocess.run(["sh", "-ec", words], cwd=self.folder, env=env, stdout=subprocess.PIPE,
+                                    stderr=subprocess.STDOUT, text=True, check=False)
+            self.assertEqual(result.returncode, 0, result.stdout)
+            self.assertIn("finished", result.stdout)
+        for name, records in (("images", 160), ("tokens", None), ("lines", 200), ("table", 100)):
+            self.url = f"file://{self.folder}/data/{name}"
+            shutil.rmtree(self.folder / "all", ignore_errors=True)
+            if name == "tokens":
+                self.assertEqual(len(Tokens.rows(self, 8, 4)), 49 + 2 * 30)
+                self.assertEqual(set(tensors_of((self.folder / "item.safetensors").read_bytes())), {"tokens", "labels"})
+                continue
+            self.run_cli("seal", self.url)
+            items = [i for i in self.delivered(8) if i is not None]
+            self.assertEqual(len(items) if name == "table" else sum(len(samples_of(i)) for i in items), records)
+
+    COLUMNS = Tokens.COLUMNS
 
 
 if __name__ == "__main__":
