@@ -133,7 +133,8 @@ static bw_status next_line(jsonlines *j, record *out, bool *given, bw_error *err
     BW_TRY(take_line(j, mine, &taken, error));
     if (j->index % TICK_LINES == 0 && o->tick != NULL && o->tick(o->context) != 0)
         return error_set(error, BW_INTERRUPTED, "interrupted while reading lines");
-    *given = mine && !is_blank(&j->line);
+    /* Of a line that is too long only the head is here, which may be blank. */
+    *given = mine && (j->line.size > o->record_bytes_max || !is_blank(&j->line));
     if (!*given)
         return BW_OK;
     BW_TRY(check_line(j, at, taken, error));

@@ -96,6 +96,11 @@ static void test_long_lines(void **state)
     static const char *const wanted[] = {"12345,", "m at byte 7: a line of 7 bytes, at most 5",
                                          "m at byte 14: a line of 14 bytes", "1,"};
     expect(wanted, 4);
+    /* Whose first bytes alone are blank. */
+    scratch_file("m", "                    x\n2\n", 24);
+    read_lines("m", 0, 1, 5);
+    static const char *const blank[] = {"m at byte 0: a line of 22 bytes", "2,"};
+    expect(blank, 2);
 }
 
 /** Each line is of one shard, whatever the files it lies in. */
