@@ -56,9 +56,8 @@ static uint64_t little_endian(const uint8_t *at, size_t bytes)
 /** The index is told apart from its .bin by name: it has an entry of its own in no list. */
 static document index_document(const tokenfile *t, char path[PATH_MAX])
 {
-    const size_t stem = strlen(t->bin->path) - 3;
-    memcpy(path, t->bin->path, stem);
-    memcpy(path + stem, "idx", 4);
+    const int stem = (int)strlen(t->bin->path) - 3;
+    snprintf(path, PATH_MAX, "%.*sidx", stem, t->bin->path);
     return (document){.path = path, .name = path};
 }
 
