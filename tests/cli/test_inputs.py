@@ -373,6 +373,49 @@ class Tokens(Records):
         self.assertIn("m.bin at byte 21: the file ends within a token",
                       self.refused("INPUT_BAD", *words, "--token-type", "u16", "tokens:m.bin").err)
 
+    def test_context_parallel(self):
+        """Positions get the parts of each sequence that a trainer with this layout would cut itself."""
+        tokens = [k * 7919 % 50257 for k in range(400)]
+        (self.folder / "t.bin").write_bytes(struct.pack("<400H", *tokens))
+        wanted = sequences(tokens, 24)
+        for layout, chunks in (("contiguous", lambda c: [c]), ("headtail", lambda c: [c, 5 - c])):
+            with self.subTest(layout=layout):
+                shutil.rmtree(self.space, ignore_errors=True)
+                shutil.rmtree(self.folder / "all", ignore_errors=True)
+                self.run_cli("init", self.url, "--dp", 2, "--cp", 3, "--layout", layout)
+                words = ["--batch", 2, "--seq-len", 24, "--epochs", 2, "tokens:t.bin"]
+                self.kill_until_done(*words)
+                self.run_cli("seal", self.url)
+                items = [i for i in self.delivered(6) if i is not None]
+                self.assertEqual(len(items) % 3, 0)
+                rows = []
+                for at in range(0, len(items), 3):
+                    parts = [tensors_of(item) for item in items[at:at + 3]]
+                    size = 24 // (3 if layout == "contiguous" else 6)
+                    for row in range(2):
+                        whole = {}
+                        for name in ("tokens", "labels"):
+                            whole[name] = [None] * 24
+                            for c, part in enumerate(parts):
+                                numbers = part[name][row]
+                                self.assertEqual(len(numbers), 8)
+                                for k, chunk in enumerate(chunks(c)):
+                                    whole[name][chunk * size:(chunk + 1) * size] = numbers[k * size:(k + 1) * size]
+                        rows.append([whole["tokens"], whole["labels"]])
+                rows = [row for row in rows if set(row[1]) != {IGNORED}]
+                self.assertEqual(rows, wanted * 2)
+
+    def test_a_sequence_that_cannot_be_cut(self):
+        (self.folder / "t.bin").write_bytes(bytes(200))
+        self.run_cli("init", self.url, "--dp", 1, "--cp", 2, "--layout", "headtail")
+        words = ["produce", self.url, "--id", "p", "tokens:t.bin", "--seq-len"]
+        self.assertIn("a multiple of 4", self.refused("MESH_MISMATCH", *words, 6).err)
+        self.run_cli(*words, 8)
+        self.url += "2"
+        self.run_cli("init", self.url, "--dp", 1, "--cp", 2)
+        result = self.refused("MESH_MISMATCH", "produce", self.url, "--id", "p", "tokens:t.bin")
+        self.assertIn("init --layout", result.err)
+
     def test_a_token_beyond_any_vocabulary(self):
         (self.folder / "t.bin").write_bytes(struct.pack("<9I", 1, 2, 3, 4, 2**31, 6, 7, 8, 9))
         self.init(1)
