@@ -97,6 +97,7 @@ TENSORS = [
             b'"a":{"dtype":"I8","shape":[1],"data_offsets":[0,1]}}', b"\0\1"),
     tensors(b'{"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},"\\u0061":{"dtype":"U8","shape":[1],'
             b'"data_offsets":[1,2]}}', b"ab"),
+    tensors(b'{"__metadata__":{"a":"1","\\u0061":"2"}}'),
     tensors(b'{"a":{"dtype":"U64","shape":[18446744073709551615],"data_offsets":[0,8]}}', bytes(8)),
 ]
 
