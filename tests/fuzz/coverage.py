@@ -44,7 +44,8 @@ DECODERS = {
                                    "tokenfile_positions"},
     "jsonlines": {"input/jsonlines.c": "pass_mark|take_line|is_blank|check_line|next_(line|record)",
                   "base/jsontext.c": "jsontext_(open|fail|peek|take|done|string|value)|scalar|number|digits|word|"
-                                     "open_value|close_values|member_name|in_object|unicode_escape|escape_length|hex_.*",
+                                     "open_value|close_values|member_name|in_object|unicode_escape|"
+                                     "escape_length|hex_.*",
                   "input/bytestream.c": "bytestream_(peek|until)"},
     "key": {"codec/key.c": ".*"},
     "manifest": {"codec/manifest.c": "read_.*|manifest_.*", "codec/group.c": "read_.*|groups_read",
