@@ -18,7 +18,7 @@
 #define SEALING 910             /* R10: sealed and finished are refusals, and nobody is open under a seal */
 #define DURABLE 911             /* G4, I6: what was acknowledged is on the chain */
 #define SAFE_STORE 912          /* STORE_UNSAFE and CHAIN_BLOCKED are not said of a store that is right */
-#define REFUSAL 913             /* what is refused (FENCED, FINISHED, SEALED, TRIMMED, no such id) is true when it is said */
+#define REFUSAL 913             /* what is refused (FENCED, SEALED, TRIMMED, no such id, …) is true when it is said */
 #define AGREEMENT 914           /* G2, I9: what a rank is given is what the chain says */
 #define TRUE_NEWEST 915         /* "the newest" was true when its 404 was read */
 #define FORWARD 916             /* I3: a reader never goes back */

@@ -360,8 +360,8 @@ decide_pin:
         :: else
         fi;
         if
-        :: add != 0 && (C[base].pins & BIT(add - 1)) && (C[base].pins & drop) == 0 && (NO_G_SAME || !MOVES_HOLD(base, LOWEST(BIT(add - 1)))) ->
-            goto made
+        :: add != 0 && (C[base].pins & BIT(add - 1)) && (C[base].pins & drop) == 0 &&
+           (NO_G_SAME || !MOVES_HOLD(base, LOWEST(BIT(add - 1)))) -> goto made
         :: add == 0 && (C[base].pins & drop) == 0 -> goto made
         :: add == 4 && (C[base].pins & BIT(0) & ~drop) -> goto done     /* PIN_EXISTS */
         :: else

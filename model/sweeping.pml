@@ -172,10 +172,13 @@ proctype World()
 {
     byte trims = TRIMS;
     do
+#if !DEPARTS
     OTHERS(trims > 0, trims--)
+#endif
     OTHERS(trims > 0 && C[NEWEST].trim < C[NEWEST].next, C[newest + 1].trim++; trims--)
     OTHERS(trims > 0 && C[NEWEST].trim < C[NEWEST].next, C[newest + 1].trim = C[NEWEST].next; trims--)
 #if DEPARTS
+    /* Finished or forgotten; sealed; opened by incarnation 2. */
     OTHERS(!C[NEWEST].departed && !C[NEWEST].sealed, C[newest + 1].departed = 1)
     OTHERS(!C[NEWEST].sealed, C[newest + 1].sealed = 1)
     OTHERS(C[NEWEST].epoch == 1 && !C[NEWEST].sealed, C[newest + 1].epoch = 2; C[newest + 1].departed = 0)
