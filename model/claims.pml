@@ -39,3 +39,4 @@
 #define NOTHING_LEFT 931        /* G9: a sweep after the last change leaves nothing dead behind */
 #define NEVER_AGAIN 932         /* G3: an id that opens again goes on above its last epoch, and no name comes twice */
 #define MOVED_WHOLE 933         /* who leaves the map has departed, and all of theirs is swept */
+#define STATE_KEPT 934          /* whoever opens the id again finds the resume state that the map names */

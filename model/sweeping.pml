@@ -52,8 +52,11 @@
 #ifndef NO_S_DESCRIPTOR
 #define NO_S_DESCRIPTOR OFF(11)    /* an epoch that is over loses its published batches, too */
 #endif
+#ifndef NO_S_STATE
+#define NO_S_STATE OFF(12)         /* the resume state that the map names goes as its parts do */
+#endif
 #ifndef NO_S_AGAIN
-#define NO_S_AGAIN OFF(12)         /* what lies below the swept seq is not looked for again */
+#define NO_S_AGAIN OFF(13)         /* what lies below the swept seq is not looked for again */
 #endif
 
 /* How much of the world a configuration has. */
@@ -71,6 +74,9 @@
 #endif
 #ifndef ORPHANS
 #define ORPHANS 0               /* sweepers look for orphans, uploads may be applied late */
+#endif
+#ifndef STATES
+#define STATES 0                /* each batch brings a resume state, which the map names until the next one */
 #endif
 #ifndef FOLDED
 #define FOLDED 1                /* the segment of steps 0 and 1 is there from the beginning */
@@ -103,6 +109,7 @@ byte chain[MAXV + 1];
 byte newest;
 byte there;                     /* a bit for each object whose parts are there */
 byte sent;                      /* … whose upload was sent: it may be applied late, or again */
+byte states;                    /* a bit for each resume state that is there */
 bool segment;                   /* the segment is there */
 byte seq4;                      /* the seq of object 4 */
 bool quiet;                     /* everybody has stopped but a sweeper */
@@ -110,6 +117,8 @@ bool quiet;                     /* everybody has stopped but a sweeper */
 #define EPOCH_OF(x) (x == 4 -> 2 : 1)
 #define SEQ_OF(x) (x == 4 -> seq4 : (x == 3 -> 3 : x + 1))
 #define OBJECT_AT(m, s) (s == 3 -> C[m].fourth : (s == 2 -> C[m].third : s))
+/* The batch whose resume state the map of m names. */
+#define LAST(m) OBJECT_AT(m, (C[m].next - 1))
 /* Does a descriptor of m name object x, at a step from `least` on? */
 #define NAMES(m, x, least) \
     ((x <= 1 && x >= least) || (x > 1 && C[m].third == x && 2 >= least) || (x > 1 && C[m].fourth == x && 3 >= least))
@@ -141,6 +150,7 @@ inline check_reachable()
     :: else -> break
     od;
     CLAIM(NO_HOLE, !C[NEWEST].folded || C[NEWEST].swept > SEGMENT_LAST || segment);
+    CLAIM(STATE_KEPT, !STATES || (states & BIT(LAST(NEWEST))));
     old = 0
 }
 
@@ -184,7 +194,8 @@ proctype World()
     OTHERS(C[NEWEST].epoch == 1 && !C[NEWEST].sealed, C[newest + 1].epoch = 2; C[newest + 1].departed = 0)
 #endif
 #if ORPHANS
-    :: d_step { !quiet && (sent & ~there) != 0 -> there = there | sent; printf("uploads are applied late\n") }
+    :: d_step { !quiet && (sent & ~there) != 0 ->
+                there = there | sent; states = (STATES -> states | sent : 0); printf("uploads are applied late\n") }
 #endif
     od
 }
@@ -233,6 +244,7 @@ proctype Producer(byte me; byte mine; byte tries)
             !quiet;
             sent = sent | BIT(4);
             there = there | BIT(4);
+            states = (STATES -> states | BIT(4) : 0);
             printf("P2 uploads its batch, seq %d\n", seq4)
         }
     :: me == 1
@@ -297,10 +309,15 @@ done:
 /* What must not stay behind when m is the newest manifest for good. */
 #define IS_DEAD(m, x) (!NAMES(m, x, C[m].swept) && (SEQ_OF(x) <= C[m].swept || ORPHANS && OVER(m, x)))
 
-inline delete(which)
+/* With its state, but for the one that the map of m names. */
+inline delete(which, m)
 {
     d_step {
         there = there & ~BIT(which);
+        if
+        :: LAST(m) != which || NO_S_STATE -> states = states & ~BIT(which)
+        :: else
+        fi;
         printf("S%d deletes object %d\n", me, which);
         check_reachable()
     }
@@ -338,7 +355,7 @@ parts: /* of the steps below trim, as the descriptors say; each delete is answer
             goto look
         :: at < to && !(at <= SEGMENT_LAST && C[base].folded && !segment) ->
             if
-            :: there & BIT(OBJECT_AT(base, at)) -> x = OBJECT_AT(base, at); delete(x); x = 0
+            :: there & BIT(OBJECT_AT(base, at)) -> x = OBJECT_AT(base, at); delete(x, base); x = 0
             :: else
             :: NO_S_ANSWERED
             fi;
@@ -399,7 +416,7 @@ orphans: /* what a listing shows */
         :: !ORPHANS || at == OBJECTS -> break
         :: ORPHANS && at < OBJECTS ->
             if
-            :: (there & BIT(at)) && IS_ORPHAN(base, at) -> delete(at)
+            :: ((there | states) & BIT(at)) && IS_ORPHAN(base, at) -> delete(at, base)
             :: else
             fi;
             at++
@@ -413,7 +430,10 @@ orphans: /* what a listing shows */
         CLAIM(NOTHING_LEFT, !segment || C[NEWEST].swept <= SEGMENT_LAST);
         do
         :: at == OBJECTS -> break
-        :: at < OBJECTS -> CLAIM(NOTHING_LEFT, !(there & BIT(at)) || !IS_DEAD(NEWEST, at)); at++
+        :: at < OBJECTS ->
+            CLAIM(NOTHING_LEFT, !(there & BIT(at)) || !IS_DEAD(NEWEST, at));
+            CLAIM(NOTHING_LEFT, !(states & BIT(at)) || !IS_DEAD(NEWEST, at) || LAST(NEWEST) == at);
+            at++
         od
     }
 done:
@@ -437,6 +457,7 @@ init
         C[0].folded = FOLDED;
         segment = FOLDED;
         there = BIT(0) | BIT(1) | BIT(2) | (ORPHANS -> BIT(3) : 0);
+        states = (STATES -> there : 0);
         sent = (ORPHANS -> BIT(0) | BIT(3) : 0);
         seq4 = 7;
         run World();

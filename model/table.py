@@ -151,7 +151,11 @@ RETENTION = [
                 "G_MARKER"],
         held={"G_MAX": "G_PIN_TRIM and G_LAUNCH_TRIM: nothing is accepted that would lower W below trim"}),
     Configuration(
-        "deletes", "the same, and a process that deletes",
+        "zombie", "the zombie tries twice, whatever its successor does meanwhile",
+        "run Trainer(1, SLOT, 2); run Trainer(2, SLOT + 2, 2);", dict(MAXV=5, SLOTS=4, OTHERS=1), model="retention",
+        broken=["G_LAUNCH"]),
+    Configuration(
+        "deletes", "both, and a process that deletes",
         "run Trainer(1, SLOT, 1); run Trainer(2, SLOT + 1, 1); run Deleter();", dict(MAXV=5, SLOTS=2, OTHERS=3),
         model="retention", broken=["G_PROVED"]),
     Configuration(
@@ -181,8 +185,9 @@ SWEEPS = [
         model="sweeping", large=True,
         broken=["S_TRIM", "S_ANSWERED", "S_FROM", "S_SEGMENT_SWEPT", "S_SEGMENT_LAST"]),
     Configuration(
-        "segments", "a producer that folds while a sweeper looks at segments",
-        "run Producer(1, SLOT, 2); run Sweeper(1, SLOT + 2, 1);", dict(MAXV=5, SLOTS=3, FOLDED=0), model="sweeping",
+        "segments", "a producer that folds while two sweepers look at segments; all stop, one sweeps once more",
+        "run Producer(1, SLOT, 2); run Sweeper(1, SLOT + 2, 1); run Sweeper(2, SLOT + 3, 1); run Observer();",
+        dict(MAXV=5, SLOTS=4, FOLDED=0, TRIMS=1), model="sweeping",
         broken=["S_SEGMENT_NAMED", "S_SEGMENT_DURABLE"]),
     Configuration(
         "verdicts", "two incarnations, finish or forget, seal; creates and uploads in flight; a sweeper of orphans",
@@ -195,6 +200,11 @@ SWEEPS = [
         dict(MAXV=5, SLOTS=3, ORPHANS=1, DEPARTS=1, TRIMS=1), model="sweeping", large=True,
         broken=["S_AGAIN"],
         held={"S_ANSWERED": "S_AGAIN: a listing finds what was not deleted, if it shows it"}),
+    Configuration(
+        "states", "a producer with resume states; all stop, a sweeper leaves the last one, and nothing dead",
+        "run Producer(1, SLOT, 1); run Sweeper(1, SLOT + 1, 2); run Observer();",
+        dict(MAXV=4, SLOTS=3, ORPHANS=1, DEPARTS=1, TRIMS=1, STATES=1), model="sweeping", large=True,
+        broken=["S_STATE"]),
 ]
 
 # The page of departed producers: pages.pml.
