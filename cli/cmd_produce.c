@@ -181,11 +181,26 @@ static bw_status say_finished(cli *c, const source *s)
     return BW_OK;
 }
 
+/** Items that we make ourselves must be cut for the positions that share a sequence. */
+static bw_status check_mesh(cli *c, source *s)
+{
+    const uint32_t cp = bw_space_cp(c->space);
+    if (cp == 1)
+        return BW_OK;
+    json_t *info;
+    bw_status status = report_first(c, "info", &info);
+    if (status != BW_OK)
+        return status;
+    const char *layout = json_string_value(json_object_get(info, "layout"));
+    status = source_split(s, cp, layout != NULL ? layout : "");
+    json_decref(info);
+    return status;
+}
+
 static bw_status produce(cli *c, source *s)
 {
     bw_status status = BW_OK;
-    const bool typed = strcmp(source_kind(s), "raw") != 0;
-    if (typed)
+    if (strcmp(source_kind(s), "raw") != 0)
         status = bw_config_set(c->config, "kind", source_kind(s), c->error);
     if (status == BW_OK && args_given(c, "reopen"))
         status = bw_config_set(c->config, "reopen", "true", c->error);
@@ -193,11 +208,9 @@ static bw_status produce(cli *c, source *s)
         status = cli_open(c, "write");
     if (status != BW_OK)
         return status;
-    if (typed && bw_space_cp(c->space) > 1)
-        return cli_fail(c, BW_MESH_MISMATCH,
-                        "%s: is for cp = 1, this namespace has cp = %" PRIu32
-                        "; use frames: or --exec",
-                        source_name(s), bw_space_cp(c->space));
+    status = check_mesh(c, s);
+    if (status != BW_OK)
+        return status;
     bw_producer *producer;
     patience_begin("the commit that opens the producer");
     status = bw_producer_open(c->space, args_text(c, "id"), c->config, c->timeout_ns, &producer,
@@ -357,11 +370,12 @@ static const char details[] =
     "             `tokens` and next-token `labels`, I32 [batch, seq_len]; with an index\n"
     "             `positions`, counted from each document's first token. What the last\n"
     "             sequence of a file and the last item lack is token 0 with label -100.\n"
-    "             Shard i takes sequence k of all files when k mod n = i.\n"
+    "             Shard i takes sequence k of all files when k mod n = i. With cp > 1 each\n"
+    "             position gets its part of every sequence, by the namespace's layout.\n"
     "             These three take names and braces, data-{000..127}.tar, in the order\n"
-    "             given, need cp = 1, and may be shuffled: records within each window of\n"
-    "             --shuffle-window in a row, by --seed and epoch. A window of lines or\n"
-    "             samples is in memory; one of tokens is not.\n"
+    "             given, and may be shuffled: records within each window of that many in a\n"
+    "             row, by --seed and epoch. A window of lines or samples is in memory; one\n"
+    "             of tokens is not. Lines and archives need cp = 1.\n"
     "--exec CMD   frames from a child, all of them this shard's. It gets\n"
     "             BATCHWEAVE_OFFSET (frames of this id that are in already: it starts\n"
     "             there itself) and BATCHWEAVE_SHARD (i/n). Its exit status must be 0.\n"

@@ -34,6 +34,11 @@ struct recordsource {
     uint8_t *columns[COLUMNS_MAX]; /* of tokens: batch × seq_len numbers each */
     size_t column_count;
     uint64_t notices;
+    uint32_t cp; /* 1: items are whole */
+    char layout[16];
+    bw_tensors *whole;    /* the item that is being cut */
+    source_item uncut;    /* its bytes and ids */
+    uint32_t parts_given; /* of it; 0: none is being cut */
 };
 
 static const char *const column_names[COLUMNS_MAX] = {"tokens", "labels", "positions"};
@@ -121,6 +126,7 @@ bw_status recordsource_new(cli *c, resume_kind kind, const char *const *patterns
     s->shards = shards;
     s->batch = (size_t)args_number(c, "batch");
     s->seq_len = (size_t)args_number(c, "seq-len");
+    s->cp = 1;
     bw_status status = filelist_expand(patterns, count, &s->files, c->error);
     if (status == BW_OK)
         status = check_stream(s);
@@ -136,6 +142,28 @@ bw_status recordsource_new(cli *c, resume_kind kind, const char *const *patterns
                                 tokens ? s->seq_len : 0, tokens ? (uint64_t)type : 0};
     return resume_fingerprint_records(kind, &s->files, shard, shards, numbers, COUNT_OF(numbers),
                                       fingerprint, c->error);
+}
+
+bw_status recordsource_split(recordsource *s, uint32_t cp, const char *layout)
+{
+    const bool headtail = strcmp(layout, "headtail") == 0;
+    if (!headtail && strcmp(layout, "contiguous") != 0)
+        return cli_fail(s->c, BW_MESH_MISMATCH,
+                        "tokens: sequences are cut for cp = %" PRIu32
+                        " by a layout, and this namespace declares none (init --layout)",
+                        cp);
+    const uint64_t chunks = headtail ? 2 * (uint64_t)cp : cp;
+    if (s->seq_len % chunks != 0)
+        return cli_fail(s->c, BW_MESH_MISMATCH,
+                        "--seq-len %zu cannot be cut for cp = %" PRIu32
+                        " by layout %s: it must be a multiple of %" PRIu64,
+                        s->seq_len, cp, layout, chunks);
+    s->whole = bw_tensors_new(UINT32_MAX);
+    if (s->whole == NULL)
+        return cli_fail(s->c, BW_NOMEM, "out of memory");
+    s->cp = cp;
+    snprintf(s->layout, sizeof s->layout, "%s", layout);
+    return BW_OK;
 }
 
 static void tell_bad(void *context, const bw_error *error)
@@ -299,7 +327,7 @@ static void set_position(const recordsource *s, resume *at)
     at->skipped = position.skipped;
 }
 
-bw_status recordsource_next(recordsource *s, source_item *item, resume *at)
+static bw_status next_whole(recordsource *s, source_item *item, resume *at)
 {
     item->ids = calloc(s->batch, sizeof *item->ids);
     if (item->ids == NULL)
@@ -316,6 +344,54 @@ bw_status recordsource_next(recordsource *s, source_item *item, resume *at)
         status = close_item(s, item);
     set_position(s, at);
     return status;
+}
+
+static bw_status copy_ids(recordsource *s, source_item *item)
+{
+    item->ids = calloc(s->uncut.id_count, sizeof *item->ids);
+    if (item->ids == NULL)
+        return cli_fail(s->c, BW_NOMEM, "out of memory");
+    for (size_t i = 0; i < s->uncut.id_count; i++) {
+        item->ids[i] = strdup(s->uncut.ids[i]);
+        if (item->ids[i] == NULL)
+            return cli_fail(s->c, BW_NOMEM, "out of memory");
+        item->id_count++;
+    }
+    return BW_OK;
+}
+
+/** The next position's part. Slots are filled in the order of the positions, so the parts of an
+ * item are one row of slices; the first of them counts its tokens. */
+static bw_status next_part(recordsource *s, source_item *item)
+{
+    const void *whole = s->uncut.bytes, *bytes;
+    bw_status status = bw_tensors_remap(s->whole, s->layout, &whole, &s->uncut.size, 1, s->cp,
+                                        s->parts_given, &bytes, &item->size, s->c->error);
+    if (status == BW_OK)
+        status = copy_ids(s, item);
+    if (status != BW_OK)
+        return status;
+    item->bytes = malloc(item->size);
+    if (item->bytes == NULL)
+        return cli_fail(s->c, BW_NOMEM, "out of memory");
+    item->release = free;
+    memcpy(item->bytes, bytes, item->size);
+    item->tokens = s->parts_given == 0 ? s->uncut.tokens : 0;
+    s->parts_given = (s->parts_given + 1) % s->cp;
+    return BW_OK;
+}
+
+bw_status recordsource_next(recordsource *s, source_item *item, resume *at)
+{
+    if (s->cp == 1)
+        return next_whole(s, item, at);
+    if (s->parts_given == 0) {
+        source_item_free(&s->uncut);
+        const bw_status status = next_whole(s, &s->uncut, at);
+        if (status != BW_OK)
+            return status;
+    }
+    return next_part(s, item);
 }
 
 uint64_t recordsource_bytes(const recordsource *s)
@@ -339,6 +415,8 @@ void recordsource_free(recordsource *s)
         free(s->columns[i]);
     bw_samples_free(s->samples);
     bw_tensors_free(s->tensors);
+    bw_tensors_free(s->whole);
+    source_item_free(&s->uncut);
     documents_free(&s->files);
     free(s);
 }

@@ -18,6 +18,8 @@ typedef struct recordsource recordsource;
 bw_status recordsource_new(cli *c, resume_kind kind, const char *const *patterns, size_t count,
                            uint32_t shard, uint32_t shards, char fingerprint[FINGERPRINT_HEX_BYTES],
                            recordsource **out);
+/** See source_split; of tokens. */
+bw_status recordsource_split(recordsource *s, uint32_t cp, const char *layout);
 /** Goes to the position. */
 bw_status recordsource_begin(recordsource *s, const resume *from, source_tick tick, void *context);
 /** As source_next; `at` becomes the position behind the item. */

@@ -170,9 +170,16 @@ const char *source_kind(const source *s)
     return kinds[s->at.kind];
 }
 
-const char *source_name(const source *s)
+bw_status source_split(source *s, uint32_t cp, const char *layout)
 {
-    return names[s->at.kind];
+    if (s->at.kind == RESUME_FRAMES || s->at.kind == RESUME_EXEC)
+        return BW_OK;
+    if (s->at.kind == RESUME_TOKENS)
+        return recordsource_split(s->records, cp, layout);
+    return cli_fail(s->c, BW_MESH_MISMATCH,
+                    "%s: is for cp = 1, this namespace has cp = %" PRIu32
+                    "; use tokens:, frames: or --exec",
+                    names[s->at.kind], cp);
 }
 
 uint64_t source_skipped(const source *s)

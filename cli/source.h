@@ -34,8 +34,11 @@ bw_status source_new(cli *c, source **out);
 /** "samples" for text, lines and archives, "safetensors" for tokens, else "raw": what items are
  * unless the setting `kind` says otherwise. */
 const char *source_kind(const source *s);
-/** The word before the colon of the operand, "--exec" for a child. */
-const char *source_name(const source *s);
+/**
+ * Sequences are cut over `cp` > 1 positions by `layout` ("": the namespace declares none).
+ * BW_MESH_MISMATCH for items that cannot be cut so; items of the user's own are the user's to cut.
+ */
+bw_status source_split(source *s, uint32_t cp, const char *layout);
 /** Bad records that were skipped, those of runs before this one included. */
 uint64_t source_skipped(const source *s);
 /** Whether a resume state, in hex digits, is of another input than this one. */

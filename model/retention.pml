@@ -51,8 +51,8 @@
 #ifndef NO_G_NUMBER
 #define NO_G_NUMBER OFF(11)        /* a later try of a launch takes the number seen then, plus one */
 #endif
-#ifndef NO_G_UNIQUE
-#define NO_G_UNIQUE OFF(12)        /* a removed group counts from 1 again, as DESIGN 8 has it: see UNIQUE */
+#ifndef NO_G_SEEN
+#define NO_G_SEEN OFF(12)          /* the number seen is compared, not whose it was: a removed group counts anew */
 #endif
 #ifndef NO_G_REMOVE
 #define NO_G_REMOVE OFF(13)        /* group rm does not look at who holds the group now */
@@ -77,9 +77,6 @@
 #endif
 #ifndef FOLLOW
 #define FOLLOW 0                /* 1: a pin moves the hold up to its step; no release touches the hold */
-#endif
-#ifndef UNIQUE
-#define UNIQUE 0                /* 1: a launch's number is the version of its commit, never used again */
 #endif
 #define FOLLOWS (FOLLOW && !NO_G_FOLLOW)
 
@@ -272,7 +269,7 @@ proctype Trainer(byte me; byte mine; byte tries)
 {
     byte base, seen;            /* the base; the version below which nothing is looked at again */
     byte add, drop;             /* the call: 1 + a pin, and pins to release */
-    byte start, number, since;  /* of the launch; 1 + the number seen at the first base */
+    byte start, number, fences, since;  /* of the launch; 1 + the number seen at the first base, and whose */
     byte first;
     bool opened;
     byte end = mine + tries;
@@ -298,16 +295,16 @@ look:
             if
             :: me == 1 && !(asked & BIT(2)) -> add = 3
             :: me == 2 && start <= 2 && !(asked & BIT(4)) -> add = 5
-            :: me == 2 && !(asked & BIT(3)) && !(C[base].pins & BIT(0)) -> add = 4
+            :: me == 2 && !(asked & BIT(3)) -> add = 4
             :: me == 2 && !(asked & BIT(1)) && (C[base].pins & BIT(1)) -> add = 2   /* the same id and cursor */
             :: true
             fi;
             if
-            :: add != 0
-            :: C[base].pins & BIT(0) -> drop = BIT(0)
-            :: C[base].pins & BIT(1) -> drop = BIT(1)
-            :: me == 2 && (C[base].pins & BIT(4)) -> drop = BIT(4)
-            :: C[base].pins != 0 -> drop = C[base].pins         /* reconcile: whatever it has no longer */
+            :: add != 0 && !(add == 4 && (C[base].pins & BIT(0)))
+            :: C[base].pins & BIT(0) -> drop = BIT(0)           /* also together with a pin */
+            :: add == 0 && (C[base].pins & BIT(1)) -> drop = BIT(1)
+            :: add == 0 && me == 2 && (C[base].pins & BIT(4)) -> drop = BIT(4)
+            :: add == 0 && C[base].pins != 0 -> drop = C[base].pins         /* reconcile: whatever it has no longer */
             :: add == 0 -> goto done
             fi;
             asked = asked | (add != 0 -> BIT(add - 1) : 0);
@@ -328,11 +325,12 @@ look:
             :: number == 0 -> since = C[base].since
             :: else
             fi;
-            number = C[base].number + 1
+            number = C[base].number + 1;
+            fences = C[base].launch
         :: else
         fi;
         if
-        :: number != C[base].number + 1 -> goto fenced
+        :: number != C[base].number + 1 || (fences != C[base].launch && !NO_G_SEEN) -> goto fenced
         :: start < C[base].trim && !NO_G_LAUNCH_TRIM -> goto trimmed
         :: mine + 1 >= end || V(base) >= MAXV -> goto done      /* the bounds of the model */
         :: else
@@ -342,7 +340,7 @@ look:
             copy(mine, base);
             C[mine].by = me;
             C[mine].launch = me;
-            C[mine].number = (UNIQUE && !NO_G_UNIQUE -> V(mine) + 1 : number);
+            C[mine].number = number;
             C[mine].late = (C[base].since != since);
             C[mine].since = V(mine);
             C[mine].start = start;
@@ -362,10 +360,10 @@ decide_pin:
         :: else
         fi;
         if
-        :: add != 0 && (C[base].pins & BIT(add - 1)) && (NO_G_SAME || !MOVES_HOLD(base, LOWEST(BIT(add - 1)))) ->
-            goto made
+        :: add != 0 && (C[base].pins & BIT(add - 1)) && (C[base].pins & drop) == 0 &&
+           (NO_G_SAME || !MOVES_HOLD(base, LOWEST(BIT(add - 1)))) -> goto made
         :: add == 0 && (C[base].pins & drop) == 0 -> goto made
-        :: add == 4 && (C[base].pins & BIT(0)) -> goto done     /* PIN_EXISTS */
+        :: add == 4 && (C[base].pins & BIT(0) & ~drop) -> goto done     /* PIN_EXISTS */
         :: else
         fi;
         if
@@ -380,7 +378,7 @@ decide_pin:
             if
             :: add != 0 ->
                 old = LOWEST(BIT(add - 1));
-                C[mine].pins = C[mine].pins | BIT(add - 1);
+                C[mine].pins = (C[mine].pins & ~drop) | BIT(add - 1);
                 if
                 :: MOVES_HOLD(mine, old) ->
                     C[mine].hold = (FOLLOWS -> old : NONE)
@@ -420,7 +418,7 @@ made:
         :: else
         fi;
         opened = true;
-        add = 0; drop = 0; first = 0; number = 0; since = 0;
+        add = 0; drop = 0; first = 0; number = 0; fences = 0; since = 0;
         goto look;
 fenced:
         printf("P%d is fenced\n", me);
@@ -430,7 +428,7 @@ trimmed:
         printf("P%d is told TRIMMED\n", me);
         CLAIM(REFUSAL, C[NEWEST].trim > (opened -> LOWEST(BIT(add - 1)) : start));
 done:
-        base = 0; seen = 0; add = 0; drop = 0; start = 0; number = 0; since = 0; first = 0; opened = false
+        base = 0; seen = 0; add = 0; drop = 0; start = 0; number = 0; fences = 0; since = 0; first = 0; opened = false
     }
 }
 

@@ -15,9 +15,10 @@
 #define BUFFER_BYTES (256u * 1024u)
 #define TICK_MS 200
 
-static bw_status fail(const bytestream *s, int number, bw_error *error)
+static bw_status fail(bytestream *s, int number, bw_error *error)
 {
     char text[128];
+    s->failed = true;
     error_set(error, BW_INPUT_BAD, "input %s at byte %" PRIu64 ": cannot be read: %s", s->name,
               s->offset, strerror_r(number, text, sizeof text));
     error_set_key(error, s->name);

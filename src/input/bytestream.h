@@ -23,6 +23,7 @@ typedef struct bytestream {
     size_t at, fill;            /* what of the buffer is not handed out yet */
     bool regular;               /* a file: may be skipped by seeking */
     uint64_t file_end;          /* of a regular file, when it was opened */
+    bool failed;                /* the system could not read it */
     int (*tick)(void *context); /* NULL: none; non-zero ends the wait with BW_INTERRUPTED */
     void *context;
 } bytestream;

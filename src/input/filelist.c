@@ -165,12 +165,12 @@ static int by_path(const void *a, const void *b)
 /** The list keeps its order, so another one is sorted. */
 static bw_status check_twice(const documents *docs, bw_error *error)
 {
-    const document **sorted = mem_array(docs->count, sizeof *sorted);
+    const document **sorted = mem_array(docs->count, sizeof(void *));
     if (sorted == NULL)
         return error_set(error, BW_NOMEM, "no memory for the list of input files");
     for (size_t i = 0; i < docs->count; i++)
         sorted[i] = &docs->list[i];
-    qsort(sorted, docs->count, sizeof *sorted, by_path);
+    qsort(sorted, docs->count, sizeof(void *), by_path);
     bw_status status = BW_OK;
     for (size_t i = 1; status == BW_OK && i < docs->count; i++)
         if (by_path(&sorted[i - 1], &sorted[i]) == 0)

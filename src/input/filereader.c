@@ -41,6 +41,7 @@ static void close_file(filereader *f)
 {
     if (!f->is_open)
         return;
+    f->broken = filereader_broken(f);
     f->bytes_before += f->bytes.offset;
     bytestream_close(&f->bytes);
     if (f->owns_fd)
@@ -86,10 +87,8 @@ static bw_status go_there(filereader *f, bw_error *error)
     return BW_OK;
 }
 
-bw_status filereader_open(filereader *f, bw_error *error)
+static bw_status open_file(filereader *f, bw_error *error)
 {
-    if (f->is_open)
-        return BW_OK;
     const document *doc = filereader_document(f);
     f->owns_fd = strcmp(doc->path, "-") != 0;
     const int fd = f->owns_fd ? open(doc->path, O_RDONLY | O_CLOEXEC) : STDIN_FILENO;
@@ -109,6 +108,18 @@ bw_status filereader_open(filereader *f, bw_error *error)
     if (status != BW_OK)
         close_file(f);
     return status;
+}
+
+bw_status filereader_open(filereader *f, bw_error *error)
+{
+    const bw_status status = f->is_open ? BW_OK : open_file(f, error);
+    f->broken = f->broken || status != BW_OK;
+    return status;
+}
+
+bool filereader_broken(const filereader *f)
+{
+    return f->broken || (f->is_open && f->bytes.failed);
 }
 
 uint64_t filereader_at(const filereader *f)

@@ -13,6 +13,7 @@ typedef struct filereader {
     bool is_open, owns_fd;
     bytestream bytes;
     uint64_t bytes_before; /* of the files that were closed */
+    bool broken;           /* a file could not be opened or read */
 } filereader;
 
 /** Opens the file at the place unless it is. BW_INPUT_CHANGED when it is another than was listed,
@@ -23,6 +24,8 @@ uint64_t filereader_at(const filereader *f);
 const document *filereader_document(const filereader *f);
 /** Closes; the next open is of this file and place. */
 void filereader_go(filereader *f, uint64_t file, uint64_t at);
+/** Whether a file could not be opened, or the system could not read it, so far. */
+bool filereader_broken(const filereader *f);
 uint64_t filereader_bytes(const filereader *f);
 
 #endif

@@ -133,16 +133,16 @@ static bw_status next_line(jsonlines *j, record *out, bool *given, bw_error *err
     BW_TRY(take_line(j, mine, &taken, error));
     if (j->index % TICK_LINES == 0 && o->tick != NULL && o->tick(o->context) != 0)
         return error_set(error, BW_INTERRUPTED, "interrupted while reading lines");
-    *given = mine && !is_blank(&j->line);
+    /* Of a line that is too long only the head is here, which may be blank. */
+    *given = mine && (j->line.size > o->record_bytes_max || !is_blank(&j->line));
     if (!*given)
         return BW_OK;
     BW_TRY(check_line(j, at, taken, error));
     return make_record(j, at, out, error);
 }
 
-static bw_status next(reader *r, record *out, bw_error *error)
+static bw_status next_record(jsonlines *j, record *out, bw_error *error)
 {
-    jsonlines *j = (jsonlines *)r;
     while (j->from.file < j->from.options.files->count) {
         bool given = false;
         const bw_status status = next_line(j, out, &given, error);
@@ -152,6 +152,14 @@ static bw_status next(reader *r, record *out, bw_error *error)
             return status;
     }
     return BW_END;
+}
+
+static bw_status next(reader *r, record *out, bw_error *error)
+{
+    jsonlines *j = (jsonlines *)r;
+    const bw_status status = next_record(j, out, error);
+    r->broken = filereader_broken(&j->from);
+    return status;
 }
 
 bw_status jsonlines_open(const reader_options *options, reader **out, bw_error *error)

@@ -107,6 +107,8 @@ static bw_status load_window(mixer *m, bw_error *error)
             continue;
         }
         record_free(r);
+        if (from->broken)
+            break;
         status = meet_bad(m, &m->window_skipped, status, error);
         if (status != BW_OK)
             break;

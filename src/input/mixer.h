@@ -43,7 +43,8 @@ bw_status mixer_open(const mixer_options *options, mixer_position from, mixer **
                      bw_error *error);
 /**
  * The next record, valid until the next call. BW_END behind the last epoch, or after one without
- * any record. BW_INPUT_BAD, of a record that is not skipped: all windows before its own were given.
+ * any record. BW_INPUT_BAD, of a record that is not skipped, or of a file that cannot be read at
+ * all: all windows before its own were given.
  * A failure is given again by every further call.
  * BW_INPUT_CHANGED when the window holds fewer records than were taken of it.
  */

@@ -63,7 +63,7 @@ struct reader {
     /**
      * The next record into `out`, which was initialised and is empty. BW_END behind the last.
      * BW_INPUT_BAD names file and byte; the reader stands behind what is bad, and goes on with the
-     * next call.
+     * next call, unless it is broken.
      */
     bw_status (*next)(reader *r, record *out, bw_error *error);
     /** Gives a record of `next` its fields; NULL: it has them. */
@@ -73,6 +73,8 @@ struct reader {
     /** Bytes read and passed over so far: whether the input moves. */
     uint64_t (*bytes)(const reader *r);
     void (*close)(reader *r);
+    /** A file could not be read at all: no record is to blame, and none may be passed over. */
+    bool broken;
 };
 
 /** `input NAME at byte N: what`; BW_INPUT_BAD or another code, which it returns. */

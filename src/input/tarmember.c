@@ -100,7 +100,7 @@ static bw_status take_extra(filereader *f, const tar_header *h, uint64_t at, ext
         wrong = tar_read_pax(x->records.data, x->records.size, &x->pax);
         break;
     case 'g': {
-        tar_pax global;
+        tar_pax global = {.path = NULL};
         buf records;
         buf_init(&records, padded(PAX_BYTES_MAX));
         const bw_status status = read_extra(f, h, at, PAX_BYTES_MAX, &records, error);

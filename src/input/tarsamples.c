@@ -217,9 +217,8 @@ static bw_status gather(tarsamples *t, const char *key, size_t key_bytes, record
     }
 }
 
-static bw_status next(reader *r, record *out, bw_error *error)
+static bw_status next_sample(tarsamples *t, record *out, bw_error *error)
 {
-    tarsamples *t = (tarsamples *)r;
     BW_TRY(find_sample(t, error));
     char key[TAR_KEY_BYTES_MAX + 1];
     const size_t key_bytes = t->key_bytes;
@@ -231,6 +230,14 @@ static bw_status next(reader *r, record *out, bw_error *error)
     if (status != BW_OK)
         return error_set(error, status, "no memory for a sample");
     return gather(t, key, key_bytes, out, error);
+}
+
+static bw_status next(reader *r, record *out, bw_error *error)
+{
+    tarsamples *t = (tarsamples *)r;
+    const bw_status status = next_sample(t, out, error);
+    r->broken = filereader_broken(&t->from);
+    return status;
 }
 
 bw_status tarsamples_open(const reader_options *options, reader **out, bw_error *error)

@@ -56,9 +56,8 @@ static uint64_t little_endian(const uint8_t *at, size_t bytes)
 /** The index is told apart from its .bin by name: it has an entry of its own in no list. */
 static document index_document(const tokenfile *t, char path[PATH_MAX])
 {
-    const size_t stem = strlen(t->bin->path) - 3;
-    memcpy(path, t->bin->path, stem);
-    memcpy(path + stem, "idx", 4);
+    const int stem = (int)strlen(t->bin->path) - 3;
+    snprintf(path, PATH_MAX, "%.*sidx", stem, t->bin->path);
     return (document){.path = path, .name = path};
 }
 
@@ -93,8 +92,9 @@ static bw_status read_at(int fd, const document *doc, uint64_t at, void *out, si
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0) {
+            /* It could be read when it was checked; and no record is to blame. */
             char text[128];
-            return record_fail(error, BW_INPUT_BAD, doc, at + got, "cannot be read: %s",
+            return record_fail(error, BW_INPUT_CHANGED, doc, at + got, "cannot be read: %s",
                                strerror_r(errno, text, sizeof text));
         }
         if (n == 0)
@@ -268,18 +268,29 @@ bw_status tokenfile_open(document *entry, token_type type, tokenfile *out, bw_er
     return BW_OK;
 }
 
+/** No record is to blame when a file that was checked cannot be opened. */
+static bw_status open_again(const document *doc, int *fd, uint64_t *size, bw_error *error)
+{
+    const bw_status status = open_file(doc, fd, size, error);
+    if (status != BW_INPUT_BAD)
+        return status;
+    if (error != NULL)
+        error->code = BW_INPUT_CHANGED;
+    return BW_INPUT_CHANGED;
+}
+
 bw_status tokenfile_reopen(tokenfile *t, bw_error *error)
 {
     uint64_t size;
     if (t->indexed) {
         char path[PATH_MAX];
         const document d = index_document(t, path);
-        BW_TRY(open_file(&d, &t->index_fd, &size, error));
+        BW_TRY(open_again(&d, &t->index_fd, &size, error));
         if (size != documents_at(t) + POINTER_BYTES * (t->documents + 1))
             return record_fail(error, BW_INPUT_CHANGED, &d, size,
                                "the index changed since this run checked it");
     }
-    BW_TRY(open_file(t->bin, &t->fd, &size, error));
+    BW_TRY(open_again(t->bin, &t->fd, &size, error));
     if (size != t->bin->size)
         return record_fail(error, BW_INPUT_CHANGED, t->bin, size,
                            "the file changed since this run checked it");

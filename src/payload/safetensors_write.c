@@ -93,7 +93,7 @@ static bw_status put_notes(buf *out, const tensor_note *notes, const tensor_note
 {
     for (size_t i = 0; i < count; i++)
         sorted[i] = &notes[i];
-    qsort(sorted, count, sizeof *sorted, by_key);
+    qsort(sorted, count, sizeof(void *), by_key);
     buf_put_text(out, "\"" METADATA "\":{");
     for (size_t i = 0; i < count; i++) {
         const char *key = sorted[i]->key, *value = sorted[i]->value;
@@ -148,7 +148,7 @@ static bw_status write_sorted(const tensor *tensors, size_t count, const tensor_
         BW_TRY(check_tensor(&tensors[i], error));
         sorted[i] = &tensors[i];
     }
-    qsort(sorted, count, sizeof *sorted, by_name);
+    qsort(sorted, count, sizeof(void *), by_name);
     for (size_t i = 1; i < count; i++)
         if (by_name(&sorted[i - 1], &sorted[i]) == 0)
             return bad(error, sorted[i], "the name is given twice");
@@ -157,7 +157,7 @@ static bw_status write_sorted(const tensor *tensors, size_t count, const tensor_
     buf_put_u8(out, '{');
     if (note_count > 0)
         BW_TRY(put_notes(out, notes, (const tensor_note **)order + count, note_count, error));
-    qsort(sorted, count, sizeof *sorted, in_data_order);
+    qsort(sorted, count, sizeof(void *), in_data_order);
     const bw_status status = put_all(sorted, count, note_count > 0, item_at, out);
     return status == BW_OK ? BW_OK
                            : error_set(error, status, "the item of %zu tensors: %s", count,

@@ -3,6 +3,7 @@
 """produce from lines of JSON, WebDataset shards and token files: the right records, once, whatever happens."""
 
 import collections
+import gzip
 import io
 import json
 import pathlib
@@ -372,6 +373,49 @@ class Tokens(Records):
         self.assertIn("m.bin at byte 21: the file ends within a token",
                       self.refused("INPUT_BAD", *words, "--token-type", "u16", "tokens:m.bin").err)
 
+    def test_context_parallel(self):
+        """Positions get the parts of each sequence that a trainer with this layout would cut itself."""
+        tokens = [k * 7919 % 50257 for k in range(400)]
+        (self.folder / "t.bin").write_bytes(struct.pack("<400H", *tokens))
+        wanted = sequences(tokens, 24)
+        for layout, chunks in (("contiguous", lambda c: [c]), ("headtail", lambda c: [c, 5 - c])):
+            with self.subTest(layout=layout):
+                shutil.rmtree(self.space, ignore_errors=True)
+                shutil.rmtree(self.folder / "all", ignore_errors=True)
+                self.run_cli("init", self.url, "--dp", 2, "--cp", 3, "--layout", layout)
+                words = ["--batch", 2, "--seq-len", 24, "--epochs", 2, "tokens:t.bin"]
+                self.kill_until_done(*words)
+                self.run_cli("seal", self.url)
+                items = [i for i in self.delivered(6) if i is not None]
+                self.assertEqual(len(items) % 3, 0)
+                rows = []
+                for at in range(0, len(items), 3):
+                    parts = [tensors_of(item) for item in items[at:at + 3]]
+                    size = 24 // (3 if layout == "contiguous" else 6)
+                    for row in range(2):
+                        whole = {}
+                        for name in ("tokens", "labels"):
+                            whole[name] = [None] * 24
+                            for c, part in enumerate(parts):
+                                numbers = part[name][row]
+                                self.assertEqual(len(numbers), 8)
+                                for k, chunk in enumerate(chunks(c)):
+                                    whole[name][chunk * size:(chunk + 1) * size] = numbers[k * size:(k + 1) * size]
+                        rows.append([whole["tokens"], whole["labels"]])
+                rows = [row for row in rows if set(row[1]) != {IGNORED}]
+                self.assertEqual(rows, wanted * 2)
+
+    def test_a_sequence_that_cannot_be_cut(self):
+        (self.folder / "t.bin").write_bytes(bytes(200))
+        self.run_cli("init", self.url, "--dp", 1, "--cp", 2, "--layout", "headtail")
+        words = ["produce", self.url, "--id", "p", "tokens:t.bin", "--seq-len"]
+        self.assertIn("a multiple of 4", self.refused("MESH_MISMATCH", *words, 6).err)
+        self.run_cli(*words, 8)
+        self.url += "2"
+        self.run_cli("init", self.url, "--dp", 1, "--cp", 2)
+        result = self.refused("MESH_MISMATCH", "produce", self.url, "--id", "p", "tokens:t.bin")
+        self.assertIn("init --layout", result.err)
+
     def test_a_token_beyond_any_vocabulary(self):
         (self.folder / "t.bin").write_bytes(struct.pack("<9I", 1, 2, 3, 4, 2**31, 6, 7, 8, 9))
         self.init(1)
@@ -412,6 +456,77 @@ class Refusals(Records):
         (self.folder / "a.jsonl").write_bytes(b"1\n")
         result = self.refused("MESH_MISMATCH", "produce", self.url, "--id", "p", "jsonl:a.jsonl")
         self.assertIn("jsonl: is for cp = 1", result.err)
+
+
+# Rows of JSON instead of parquet, so that the example's own lines run without the package.
+STAND_IN = """
+import json
+
+class ParquetFile:
+    def __init__(self, path):
+        self.path = path
+
+    def iter_batches(self):
+        yield self
+
+    def to_pylist(self):
+        return [json.loads(line) for line in open(self.path)]
+"""
+
+
+class Guide(Records):
+    """The commands of the guide, word for word but for where the namespaces lie."""
+
+    HEADING = "### Lines, archives, tokens\n"
+
+    def inputs(self):
+        rng = random.Random(4)
+        (self.folder / "shards").mkdir()
+        for k in range(4):
+            with tarfile.open(self.folder / "shards" / f"train-{k:03}.tar", "w") as archive:
+                for i in range(40):
+                    add(archive, f"{k}{i:05}.jpg", rng.randbytes(300))
+                    add(archive, f"{k}{i:05}.cls", b"%d" % (i % 10))
+        (self.folder / "train.bin").write_bytes(struct.pack("<50000H", *(rng.randrange(50257) for _ in range(50000))))
+        documents = [[rng.randrange(50257) for _ in range(500)] for _ in range(60)]
+        pair(self.folder, "corpus_text_document", documents, 8, "H")
+        lines = b"".join(json.dumps({"text": "x" * k}).encode() + b"\n" for k in range(100))
+        (self.folder / "docs.jsonl").write_bytes(lines + b'{"text": "cut')
+        (self.folder / "more.jsonl.gz").write_bytes(gzip.compress(lines))
+        (self.folder / "table.parquet").write_bytes(lines)
+        (self.folder / "examples").mkdir()
+        shutil.copy(ROOT / "examples" / "parquet.py", self.folder / "examples")
+        (self.folder / "pyarrow").mkdir()
+        (self.folder / "pyarrow" / "__init__.py").touch()
+        (self.folder / "pyarrow" / "parquet.py").write_text(STAND_IN)
+
+    def test_the_commands_of_the_guide(self):
+        self.inputs()
+        text = (ROOT / "docs" / "guide.md").read_text(encoding="utf-8")
+        part = text[text.index(self.HEADING):].split("\n## ")[0]
+        blocks = re.findall(r"```\n(.*?)```", part, re.DOTALL)
+        self.assertEqual(len(blocks), 4)
+        binary = pathlib.Path(harness.BINARY).resolve()
+        env = harness.environment(PATH=f"{binary.parent}:{harness.os.environ['PATH']}", PYTHONPATH=str(self.folder))
+        (self.folder / "data").mkdir()
+        for block in blocks:
+            words = block.replace("file:///data/", f"file://{self.folder}/data/")
+            result = subprocess.run(["sh", "-ec", words], cwd=self.folder, env=env, stdout=subprocess.PIPE,
+                                    stderr=subprocess.STDOUT, text=True, check=False)
+            self.assertEqual(result.returncode, 0, result.stdout)
+            self.assertIn("finished", result.stdout)
+        for name, records in (("images", 160), ("tokens", None), ("lines", 200), ("table", 100)):
+            self.url = f"file://{self.folder}/data/{name}"
+            shutil.rmtree(self.folder / "all", ignore_errors=True)
+            if name == "tokens":
+                self.assertEqual(len(Tokens.rows(self, 8, 4)), 49 + 2 * 30)
+                self.assertEqual(set(tensors_of((self.folder / "item.safetensors").read_bytes())), {"tokens", "labels"})
+                continue
+            self.run_cli("seal", self.url)
+            items = [i for i in self.delivered(8) if i is not None]
+            self.assertEqual(len(items) if name == "table" else sum(len(samples_of(i)) for i in items), records)
+
+    COLUMNS = Tokens.COLUMNS
 
 
 if __name__ == "__main__":

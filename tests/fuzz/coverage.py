@@ -40,6 +40,13 @@ DECODERS = {
                                       "skip_frame|read_frame|framestream_(skip|next)",
                "input/bytestream.c": "take|bytestream_(read|skip)"},
     "genesis": {"codec/genesis.c": "genesis_decode|genesis_check|layout_is_known", **OBJECT},
+    "index": {"input/tokenfile.c": "read_head|entry_of|check_.*|last_at_most|document_of|sequence_token|"
+                                   "tokenfile_positions"},
+    "jsonlines": {"input/jsonlines.c": "pass_mark|take_line|is_blank|check_line|next_(line|record)",
+                  "base/jsontext.c": "jsontext_(open|fail|peek|take|done|string|value)|scalar|number|digits|word|"
+                                     "open_value|close_values|member_name|in_object|unicode_escape|"
+                                     "escape_length|hex_.*",
+                  "input/bytestream.c": "bytestream_(peek|until)"},
     "key": {"codec/key.c": ".*"},
     "manifest": {"codec/manifest.c": "read_.*|manifest_.*", "codec/group.c": "read_.*|groups_read",
                  "codec/entry.c": ENTRIES, "codec/segment.c": "segment_ref_.*", "codec/fold.c": ".*",
@@ -52,6 +59,9 @@ DECODERS = {
     "samples": {"payload/samples.c": "read_.*|samples_(open|next|next_field)|load"},
     "segment": {"codec/segment.c": ".*", **BLOCK, **OBJECT},
     "small": {"codec/small.c": ".*", **OBJECT},
+    "tar": {"input/tarheader.c": ".*", "input/tarmember.c": ".*",
+            "input/tarsamples.c": "check_member|is_text|has_odd_segment|find_sample|add_member|gather|next|"
+                                  "is_given_up|give_up_sample"},
     "url": {"store/url.c": ".*"},
 }
 

@@ -130,6 +130,10 @@ static void depth_is_limited(void **state)
         assert_int_equal(is_json(text, 2 * depth, &place), depth <= JSONTEXT_DEPTH_MAX);
         assert_false(is_json(text, 2 * depth - 1, &place));
     }
+    jsontext t;
+    jsontext_open(&t, text, JSONTEXT_DEPTH_MAX + 1);
+    assert_false(jsontext_value(&t));
+    assert_string_equal(t.bad, "nested too deeply");
     /* Kinds are told apart at every depth. */
     for (size_t i = 0; i < 100; i++)
         memcpy(text + 6 * i, i % 3 == 0 ? "[     " : "{\"a\": ", 6);

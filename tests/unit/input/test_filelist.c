@@ -46,7 +46,7 @@ static void test_patterns(void **state)
     static const char *const names[] = {"d-008", "d-009", "d-010", "d-8", "d-9",   "a1x",
                                         "a1y",   "b1x",   "b1y",   "{q}", "plain", "d-"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        scratch_file(names[i], "abc", i);
+        scratch_file(names[i], "0123456789abcdef", i);
     expect("plain", "plain");
     expect("d-{008..010}", "d-008 d-009 d-010");
     expect("d-{010..8}", "d-010 d-009 d-008");

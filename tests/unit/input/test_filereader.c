@@ -6,6 +6,8 @@
 #include "input/filelist.h"
 #include "scratch.h"
 
+#include <fcntl.h>
+
 static documents list_of(const char *name)
 {
     documents docs;
@@ -32,6 +34,7 @@ static void test_places(void **state)
     assert_int_equal(bytestream_read(&f.bytes, got, 8, &n, NULL), BW_OK);
     assert_int_equal(n, 3);
     assert_string_equal(got, "cde3");
+    assert_false(filereader_broken(&f));
     assert_int_equal(filereader_at(&f), 5);
     assert_int_equal(filereader_bytes(&f), 9);
     filereader_go(&f, 1, 6);
@@ -50,6 +53,7 @@ static void expect_failure(documents *docs, bw_status code, const char *needle)
     if (strstr(error.message, needle) == NULL)
         fail_msg("%s", error.message);
     assert_false(f.is_open);
+    assert_true(filereader_broken(&f));
     documents_free(docs);
 }
 
@@ -94,11 +98,33 @@ static void test_compressed_files_are_named(void **state)
     documents_free(&docs);
 }
 
+/** What the system cannot read is told apart from what is bad. */
+static void test_a_failing_read_breaks(void **state)
+{
+    (void)state;
+    scratch_file("w", "0123456789", 10);
+    documents docs = list_of("w");
+    filereader f = {.options = {.files = &docs}};
+    char got[4];
+    size_t n;
+    assert_int_equal(filereader_open(&f, NULL), BW_OK);
+    const int other = open(scratch_path("w"), O_WRONLY);
+    assert_true(other >= 0 && dup2(other, f.bytes.fd) >= 0);
+    f.bytes.at = f.bytes.fill = 0;
+    assert_int_equal(bytestream_read(&f.bytes, got, 4, &n, NULL), BW_INPUT_BAD);
+    assert_true(filereader_broken(&f));
+    filereader_go(&f, 0, 0);
+    assert_true(filereader_broken(&f));
+    close(other);
+    documents_free(&docs);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_places),
         cmocka_unit_test(test_other_files_are_noticed),
+        cmocka_unit_test(test_a_failing_read_breaks),
         cmocka_unit_test(test_compressed_files_are_named),
     };
     return cmocka_run_group_tests(tests, scratch_make, scratch_remove);

@@ -96,6 +96,11 @@ static void test_long_lines(void **state)
     static const char *const wanted[] = {"12345,", "m at byte 7: a line of 7 bytes, at most 5",
                                          "m at byte 14: a line of 14 bytes", "1,"};
     expect(wanted, 4);
+    /* Whose first bytes alone are blank. */
+    scratch_file("m", "                    x\n2\n", 24);
+    read_lines("m", 0, 1, 5);
+    static const char *const blank[] = {"m at byte 0: a line of 22 bytes", "2,"};
+    expect(blank, 2);
 }
 
 /** Each line is of one shard, whatever the files it lies in. */
@@ -122,22 +127,33 @@ static void test_shards(void **state)
     }
 }
 
-/** Beyond 4 GiB, in a file that is mostly a hole. */
+/** Beyond 4 GiB, in a file that is mostly a hole, which is passed over by seeking. */
 static void test_a_large_file(void **state)
 {
     (void)state;
     const off_t hole = (off_t)5 << 30;
     const int fd = open(scratch_path("big"), O_WRONLY | O_CREAT, 0600);
     assert_true(fd >= 0);
-    assert_int_equal(pwrite(fd, "1\n", 2, 0), 2);
     assert_int_equal(pwrite(fd, "\n2\nx\n", 5, hole), 5);
     close(fd);
-    read_lines("big", 0, 1, 1000);
-    static const char *const wanted[] = {"1,",
-                                         "big at byte 2: a line of 5368709119 bytes, at most 1000",
-                                         "2,", "big at byte 5368709123: not JSON"};
-    assert_non_null(strstr(got.texts[2], "@5368709121{"));
-    expect(wanted, 4);
+    const char *const path = scratch_path("big");
+    reader *r;
+    assert_int_equal(filelist_expand(&path, 1, &docs, NULL), BW_OK);
+    const reader_options options = {.files = &docs, .shards = 1, .record_bytes_max = 1000};
+    assert_int_equal(jsonlines_open(&options, &r, NULL), BW_OK);
+    const record_place to = {.at = (uint64_t)hole - 2000, .index = 7};
+    assert_int_equal(r->seek(r, to, NULL), BW_OK);
+    read_all(r, false, &got);
+    assert_int_equal(got.status, BW_END);
+    assert_int_equal(got.behind[1].at, hole + 3);
+    assert_int_equal(got.behind[1].index, 9);
+    r->close(r);
+    documents_free(&docs);
+    static const char *const wanted[] = {
+        "big at byte 5368707120: a line of 2001 bytes, at most 1000", "2,",
+        "big at byte 5368709123: not JSON"};
+    assert_non_null(strstr(got.texts[1], "@5368709121{"));
+    expect(wanted, 3);
     assert_int_equal(unlink(scratch_path("big")), 0);
 }
 

@@ -321,6 +321,51 @@ static void test_stop_then_skip(void **state)
         }
 }
 
+/** A file that cannot be read is no bad record: to skip it would be to lose it, or to try for ever.
+ */
+static void test_unreadable_files_are_not_skipped(void **state)
+{
+    (void)state;
+    scratch_file("z0", "1\n2\n", 4);
+    scratch_file("z1", "\x1f\x8b\x08", 3);
+    for (unsigned what = 0; what < TOKENS; what++) {
+        const char *const path = scratch_path(what == LINES ? "z{0,1}" : "z1");
+        reader *input;
+        mixer *m;
+        const record *r;
+        bw_error error;
+        assert_int_equal(filelist_expand(&path, 1, &docs, NULL), BW_OK);
+        const reader_options o = {.files = &docs, .shards = 1, .record_bytes_max = 100};
+        assert_int_equal(what == LINES ? jsonlines_open(&o, &input, NULL)
+                                       : tarsamples_open(&o, &input, NULL),
+                         BW_OK);
+        const mixer_options options = {
+            .from = input, .record_bytes_max = 4096, .window = 1, .epochs = 1, .skip_bad = true};
+        assert_int_equal(mixer_open(&options, (mixer_position){0}, &m, NULL), BW_OK);
+        for (unsigned i = 0; what == LINES && i < 2; i++)
+            assert_int_equal(mixer_next(m, &r, NULL), BW_OK);
+        assert_int_equal(mixer_next(m, &r, &error), BW_INPUT_BAD);
+        assert_non_null(strstr(error.message, "zcat"));
+        assert_int_equal(mixer_skipped(m), 0);
+        mixer_close(m);
+        input->close(input);
+        documents_free(&docs);
+    }
+    /* A file of tokens that goes away. */
+    reader *input = open_kind(TOKENS, 0, 1);
+    const mixer_options options = {
+        .from = input, .record_bytes_max = 4096, .window = 4, .epochs = 1, .skip_bad = true};
+    mixer *m;
+    const record *r;
+    assert_int_equal(mixer_open(&options, (mixer_position){0}, &m, NULL), BW_OK);
+    assert_int_equal(rename(scratch_path("t0"), scratch_path("gone")), 0);
+    assert_int_equal(mixer_next(m, &r, NULL), BW_INPUT_CHANGED);
+    assert_int_equal(rename(scratch_path("gone"), scratch_path("t0")), 0);
+    mixer_close(m);
+    input->close(input);
+    documents_free(&docs);
+}
+
 static void test_arguments_and_ends(void **state)
 {
     (void)state;
@@ -365,6 +410,7 @@ int main(void)
         cmocka_unit_test(test_seeds_and_epochs_differ),
         cmocka_unit_test(test_shards_do_not_overlap),
         cmocka_unit_test(test_stop_then_skip),
+        cmocka_unit_test(test_unreadable_files_are_not_skipped),
         cmocka_unit_test(test_arguments_and_ends),
     };
     return cmocka_run_group_tests(tests, make_inputs, scratch_remove);

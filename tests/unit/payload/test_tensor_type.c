@@ -38,6 +38,8 @@ static void sizes_do_not_overflow(void **state)
     assert_true(tensor_size(TENSOR_F64, NULL, 0, &size) && size == 8);
     assert_true(tensor_size(TENSOR_U8, empty + 2, 1, &size) && size == 0);
     assert_false(tensor_size(TENSOR_U8, empty, 3, &size));
+    const uint64_t first[] = {0, big, big};
+    assert_false(tensor_size(TENSOR_U8, first, 3, &size));
     assert_false(tensor_size(TENSOR_U8, wide, 1, &size));
     assert_false(tensor_size(TENSOR_U8, wider, 1, &size));
     assert_false(tensor_size(TENSOR_BF16, square, 2, &size));
