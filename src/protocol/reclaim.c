@@ -365,7 +365,9 @@ static void segment_read(reclaim *r, ask *a, machine_reply *reply)
         return;
     }
     ask_done(&r->asks, a);
-    if (status != BW_OK) {
+    if (status == BW_NOMEM) {
+        reclaim_fail(r, status, "no memory for a segment");
+    } else if (status != BW_OK) {
         object_key key;
         segment_ref_key(&r->needed, &key);
         reclaim_doubt(r, &error, &key);
