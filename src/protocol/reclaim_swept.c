@@ -72,7 +72,7 @@ static uint32_t departing(const reclaim *r)
 static uint32_t merge(const reclaim *r, producer_entry *out)
 {
     const page *old = &r->old_page;
-    const uint32_t old_count = r->has_old_page ? old->count : 0;
+    const uint32_t old_count = r->has_old_page && !MUTANT(page_forgets_older) ? old->count : 0;
     uint32_t count = 0, at = 0;
     for (uint32_t k = 0; k < r->base->producer_count; k++) {
         producer_entry moved;
@@ -80,8 +80,11 @@ static uint32_t merge(const reclaim *r, producer_entry *out)
             continue;
         while (at < old_count && view_compare(old->entries[at].id, moved.id) < 0)
             out[count++] = old->entries[at++];
-        if (at < old_count && view_equal(old->entries[at].id, moved.id))
+        if (at < old_count && view_equal(old->entries[at].id, moved.id)) {
+            if (MUTANT(page_keeps_first_leave))
+                moved = old->entries[at];
             at++;
+        }
         out[count++] = moved;
     }
     while (at < old_count)
