@@ -164,6 +164,15 @@
     X(limit_blames_pin, "protocol/test_limit",                                                     \
       "section 11: what waits for a sweep is said to wait for a pin")                              \
     X(limit_without_group, "protocol/test_limit", "section 2: without a group limits apply")       \
+    X(page_forgets_older, "protocol/test_reclaim_kills",                                           \
+      "section 6: the next page has only those who depart now")                                    \
+    X(page_keeps_first_leave, "protocol/test_reclaim_kills",                                       \
+      "section 6: who departs again stands on the page as it left first")                          \
+    X(overtaken_is_damage, "protocol/test_reclaim_kills",                                          \
+      "section 10: what another sweep deleted is told as damage")                                  \
+    X(sweep_gives_up, "protocol/test_reclaim_kills", "a request without an answer ends a pass")    \
+    X(departed_are_strangers, "protocol/test_reclaim_lives",                                       \
+      "section 11: orphans of those on the page stay for ever")                                    \
     X(refused_from_old_base, "protocol/test_commit_groups",                                        \
       "section 8: FENCED is told from a base long gone")                                           \
     X(pin_leaves_no_trace, "protocol/test_commit_groups",                                          \

@@ -173,8 +173,9 @@ static void doubted(reclaim *r)
     if (status != BW_OK) {
         error_copy(&r->report.error, &error);
         reclaim_end(r, status);
-    } else if (held->swept != base->swept || held->has_page != base->has_page ||
-               held->page.nonce != base->page.nonce) {
+    } else if (!MUTANT(overtaken_is_damage) &&
+               (held->swept != base->swept || held->has_page != base->has_page ||
+                held->page.nonce != base->page.nonce)) {
         memset(&r->report.error, 0, sizeof r->report.error);
         r->report.overtaken = true;
         reclaim_end(r, BW_OK);
@@ -365,7 +366,9 @@ static void segment_read(reclaim *r, ask *a, machine_reply *reply)
         return;
     }
     ask_done(&r->asks, a);
-    if (status != BW_OK) {
+    if (status == BW_NOMEM) {
+        reclaim_fail(r, status, "no memory for a segment");
+    } else if (status != BW_OK) {
         object_key key;
         segment_ref_key(&r->needed, &key);
         reclaim_doubt(r, &error, &key);
@@ -427,7 +430,7 @@ static void own_reply(reclaim *r, ask *a, machine_reply *reply)
         return;
     }
     /* Nothing is swept before every delete was answered. */
-    if (reply->outcome == STORE_RETRY && r->now_ns < r->deadline_ns) {
+    if (reply->outcome == STORE_RETRY && !MUTANT(sweep_gives_up) && r->now_ns < r->deadline_ns) {
         ask_rest(&r->asks, a, r->now_ns);
         return;
     }

@@ -42,7 +42,10 @@ void reclaim_list(reclaim *r)
 static const producer_entry *entry_of(const reclaim *r, view id)
 {
     const producer_entry *e = manifest_producer(r->base, id);
-    return e != NULL || !r->has_old_page ? e : page_producer(&r->old_page, id);
+    MUST(id.size > 0);
+    return e != NULL || !r->has_old_page || MUTANT(departed_are_strangers)
+               ? e
+               : page_producer(&r->old_page, id);
 }
 
 static bool is_named_state(const producer_entry *e, const key_fields *f)

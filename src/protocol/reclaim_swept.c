@@ -28,6 +28,9 @@ static void commit_swept(reclaim *r)
     }
     r->phase = RECLAIM_COMMIT;
     commit_start(r->commit, &r->intent, view_text(""), r->now_ns, r->deadline_ns);
+    /* It may have ended at once: no reply and no tick would ever tell. */
+    if (!commit_machine.running(r->commit))
+        reclaim_committed(r);
 }
 
 static const swept_producer *swept_of(const reclaim *r, view id)
@@ -69,7 +72,7 @@ static uint32_t departing(const reclaim *r)
 static uint32_t merge(const reclaim *r, producer_entry *out)
 {
     const page *old = &r->old_page;
-    const uint32_t old_count = r->has_old_page ? old->count : 0;
+    const uint32_t old_count = r->has_old_page && !MUTANT(page_forgets_older) ? old->count : 0;
     uint32_t count = 0, at = 0;
     for (uint32_t k = 0; k < r->base->producer_count; k++) {
         producer_entry moved;
@@ -77,8 +80,11 @@ static uint32_t merge(const reclaim *r, producer_entry *out)
             continue;
         while (at < old_count && view_compare(old->entries[at].id, moved.id) < 0)
             out[count++] = old->entries[at++];
-        if (at < old_count && view_equal(old->entries[at].id, moved.id))
+        if (at < old_count && view_equal(old->entries[at].id, moved.id)) {
+            if (MUTANT(page_keeps_first_leave))
+                moved = old->entries[at];
             at++;
+        }
         out[count++] = moved;
     }
     while (at < old_count)
@@ -192,7 +198,9 @@ void reclaim_page_read(reclaim *r, ask *a, machine_reply *reply)
         return;
     }
     ask_done(&r->asks, a);
-    if (status != BW_OK) {
+    if (status == BW_NOMEM) {
+        reclaim_fail(r, status, "no memory for a page");
+    } else if (status != BW_OK) {
         object_key key;
         key_page(&key, r->base->page.version, r->base->page.nonce);
         reclaim_doubt(r, &error, &key);

@@ -7,6 +7,7 @@ import json
 import os
 import random
 import sys
+import threading
 import unittest
 
 import harness
@@ -142,6 +143,7 @@ class Lives(harness.CliTest):
     namespace is clean, by `verify --deep` and by the checker that shares nothing with it."""
 
     MOVES = 28
+    LOOKS = int(os.environ.get("BATCHWEAVE_LOOKS", 25))
 
     def setUp(self):
         super().setUp()
@@ -221,6 +223,52 @@ class Lives(harness.CliTest):
         self.assertGreater(info["swept_step"], 10)
         self.assertTrue(list((self.space / "page").iterdir()), "nobody moved to the page")
         self.assertTrue(list((self.space / "retired").iterdir()), "no block was retired")
+
+    def test_clean_while_all_go_on(self):
+        """Nobody waits for the one who looks: what a sweep deletes under it is no finding."""
+        over, broken = threading.Event(), []
+
+        def again_and_again(work):
+            n = 0
+            while not over.is_set():
+                try:
+                    work(n)
+                except Exception as error:  # pylint: disable=broad-except
+                    broken.append(error)
+                    return
+                n += 1
+
+        def produce(n):
+            self.produce_frames([b"%d %d" % (n, k) * 20 for k in range(12)], f"q{n}")
+
+        def train(_):
+            steps = max(1, self.json_line("info", self.url)["next_step"] - self.stands("train"))
+            self.run_cli("consume", self.url, "--world", 2, "--group", "train", "--steps", steps, "--pin-every", 1,
+                         "--keep", 1)
+
+        def sweep(_):
+            self.run_cli("gc", self.url, "--apply")
+
+        produce(0)
+        threads = [threading.Thread(target=again_and_again, args=(work,))
+                   for work in (lambda n: produce(n + 1), train, sweep, sweep)]
+        for thread in threads:
+            thread.start()
+        try:
+            for _ in range(self.LOOKS):
+                self.run_cli("verify", self.url, "--deep")
+        finally:
+            over.set()
+            # A reader that waits for a batch gets one.
+            threads[0].join()
+            self.run_cli("produce", self.url, "--id", "last", f"frames:{self.write_frames('last', [b'x'] * 40)}")
+            for thread in threads:
+                thread.join()
+        self.assertEqual(broken, [])
+        info = self.json_line("info", self.url)
+        self.assertGreater(info["swept_step"], 0)
+        self.assertTrue(list((self.space / "page").iterdir()), "nobody moved to the page")
+        self.look("the end")
 
 
 if __name__ == "__main__":

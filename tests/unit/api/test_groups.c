@@ -4,10 +4,12 @@
  * reaches given back. */
 #include "scene.h"
 
+#include <ftw.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { RANKS = 4 };
@@ -387,6 +389,66 @@ static void a_reader_without_a_group_holds_nothing(void **state)
     scene_close(&w);
 }
 
+typedef struct look {
+    scene *w;
+    unsigned findings;
+    bool went_on;
+} look;
+
+/* Between two lines of a report a producer publishes, a group begins behind it, and a sweep deletes
+ * all that is before. */
+static int all_goes_on(void *context, const char *json)
+{
+    look *l = context;
+    l->findings += strncmp(json, "{\"finding\"", 10) == 0;
+    if (l->went_on)
+        return 0;
+    l->went_on = true;
+    for (uint64_t k = 0; k < 8; k++) /* so many versions that the next one is retired */
+        publish(l->w, "q", 4 * k, 4);
+    bw_config *config =
+        settings("rank", "0", "world", "1", "launch", "one", "start", "latest", NULL);
+    bw_consumer *c;
+    expect_ok(l->w,
+              bw_consumer_open(l->w->space, "train", config, NULL, 30 * SECOND, &c, l->w->error));
+    bw_config_free(config);
+    bw_consumer_close(c);
+    sweep(l->w);
+    assert_int_equal(count_files(l->w, "data"), 0);
+    return 0;
+}
+
+static int unlink_one(const char *path, const struct stat *st, int flag, struct FTW *at)
+{
+    (void)st;
+    (void)at;
+    return flag == FTW_F ? unlink(path) == 0 : 0;
+}
+
+/* What is missing because a sweep went on, however far, is no finding and no refusal: only what was
+ * missing before is. */
+static void a_sweep_passes_who_verifies(void **state)
+{
+    (void)state;
+    scene w;
+    char data[160];
+    scene_open(&w, "1", "1", NULL);
+    publish(&w, "p", 0, 30);
+    (void)snprintf(data, sizeof data, "%s/ns/data", w.directory);
+    assert_int_equal(nftw(data, unlink_one, 16, FTW_PHYS), 1);
+    bw_space *space = scene_space(&w, false);
+    bw_error *error = bw_error_new();
+    look l = {.w = &w};
+    const bw_status status = bw_space_report(space, "verify", NULL, all_goes_on, &l, error);
+    if (status != BW_UNCLEAN)
+        fail_msg("%s", bw_error_message(error));
+    assert_true(l.went_on);
+    assert_int_equal(l.findings, 1);
+    bw_error_free(error);
+    bw_space_close(space);
+    scene_close(&w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -397,6 +459,7 @@ int main(void)
         cmocka_unit_test(a_zombie_is_fenced),
         cmocka_unit_test(operators_remove_and_forget),
         cmocka_unit_test(a_reader_without_a_group_holds_nothing),
+        cmocka_unit_test(a_sweep_passes_who_verifies),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
