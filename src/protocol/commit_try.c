@@ -50,6 +50,8 @@ static void end_already(commit *c)
 {
     const manifest *base = chain_held(c->chain);
     const intent *i = c->intent;
+    MUST(!c->attempt.open);
+    MUST(c->report.end == COMMIT_RUNNING);
     MUST(c->report.result.status == BW_OK);
     MUST(c->report.result.published == 0);
     c->report.version = base->version;
@@ -180,6 +182,7 @@ void commit_consider(commit *c)
     token128 nonce;
     MUST_OR(!c->attempt.open, return );
     MUST(!chain_machine.running(c->chain));
+    MUST(c->report.end == COMMIT_RUNNING);
     switch (apply(c, &draft, &nonce)) {
     case INTENT_ALREADY:
         if (already_is_final(c))
@@ -278,6 +281,7 @@ void commit_witness(commit *c)
     }
     const intent_verdict verdict = apply(c, &draft, &nonce);
     const bw_status status = c->report.result.status;
+    MUST(verdict != INTENT_REFUSED || status != BW_OK);
     /* A sweep below ours was made: ours was not. */
     const bool fenced = status == BW_FENCED && i->kind != INTENT_SWEPT;
     if (verdict == INTENT_NEED_PAGE) {

@@ -145,6 +145,8 @@ bw_status intent_draft_producers(const intent_try *t)
     const manifest *base = t->base;
     manifest_succeed(base, t->aid->genesis, NULL, t->aid, t->draft);
     BW_TRY(room(t));
+    MUST_OR(t->scratch->producer_capacity > base->producer_count, return BW_BUG);
+    MUST(t->draft->producer_count == base->producer_count);
     if (base->producer_count > 0)
         memcpy(t->scratch->producers, base->producers,
                base->producer_count * sizeof *base->producers);

@@ -3,6 +3,7 @@
 /* forget: an operator says that a producer will not come back (R10). Key: id and the epoch seen. */
 #include "protocol/intent_draft.h"
 
+#include "base/invariant.h"
 #include "base/mutant.h"
 
 intent_verdict intent_forget_apply(const intent *i, const intent_try *t)
@@ -27,6 +28,9 @@ intent_verdict intent_forget_apply(const intent *i, const intent_try *t)
     producer_entry *e;
     if (intent_draft_entry(t, id, seen, &e) != BW_OK)
         return intent_refuse(t, BW_NOMEM, "no memory for a manifest");
+    MUST(view_equal(e->id, id));
+    MUST(e->epoch == seen->epoch);
+    MUST(!e->finished);
     e->forgotten = true;
     e->last_commit = t->draft->version;
     return INTENT_CANDIDATE;

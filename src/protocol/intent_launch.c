@@ -4,9 +4,9 @@
  * rm. */
 #include "protocol/intent_draft.h"
 
+#include "base/invariant.h"
 #include "base/mutant.h"
 #include "protocol/launch.h"
-#include <assert.h>
 #include <string.h>
 
 typedef struct start {
@@ -17,6 +17,7 @@ typedef struct start {
 
 static intent_verdict begun(const intent_try *t, const start *s)
 {
+    MUST(s->step <= t->base->next);
     t->result->start_step = s->step;
     t->result->start_item = s->item;
     return INTENT_ALREADY;
@@ -26,6 +27,8 @@ static intent_verdict begun(const intent_try *t, const start *s)
 static intent_verdict already(const intent *i, const intent_try *t, const group *g)
 {
     start s;
+    MUST(view_equal(g->launch, i->launch.launch));
+    MUST(i->launch.cursor != NULL);
     const bw_status status =
         launch_take(g, i->launch.start, i->launch.cursor, &s.step, &s.item, &t->result->error);
     if (status != BW_OK) {
@@ -41,6 +44,8 @@ static intent_verdict resolve(const intent *i, const intent_try *t, const group 
 {
     const manifest *base = t->base;
     const cursor *c = i->launch.cursor;
+    MUST_OR(c != NULL, return intent_refuse(t, BW_BUG, "a launch without a cursor"));
+    MUST(base->trim <= base->next);
     *s = (start){.step = base->trim};
     switch (i->launch.start) {
     case LAUNCH_CURSOR:
@@ -53,6 +58,7 @@ static intent_verdict resolve(const intent *i, const intent_try *t, const group 
     case LAUNCH_GROUP:
         if (g != NULL)
             launch_newest(g, &s->step, &s->item);
+        MUST(g == NULL || s->step >= base->trim);
         break;
     case LAUNCH_EARLIEST:
         break;
@@ -71,6 +77,7 @@ static intent_verdict resolve(const intent *i, const intent_try *t, const group 
 /* A pin in the middle of a step counts items of its own mesh: another cursor would mean others. */
 static bool same_items(const group *g, const start *s)
 {
+    MUST(g->has_hold || g->pin_count > 0);
     if (s->item == 0)
         return true;
     for (uint32_t k = 0; k < g->pin_count; k++)
@@ -87,6 +94,9 @@ static intent_verdict candidate(const intent *i, const intent_try *t, const grou
         return intent_refuse(t, BW_PINS_FULL, "the namespace has %u groups, no more are possible",
                              GROUPS_MAX);
     group *g = intent_draft_group(t, i->launch.name);
+    MUST_OR(g != NULL, return intent_refuse(t, BW_BUG, "no draft of a group"));
+    MUST((g->launch_number == 0) == (seen == NULL));
+    MUST(i->launch.number > g->launch_number);
     g->launch = i->launch.launch;
     g->launch_number = i->launch.number;
     if (!MUTANT(launch_without_hold) || g->pin_count == 0) {
@@ -95,6 +105,7 @@ static intent_verdict candidate(const intent *i, const intent_try *t, const grou
     }
     g->cursor_hash = s->hash;
     intent_draft_group_done(t, g);
+    MUST(t->draft->trim <= s->step || MUTANT(launch_below_trim) || MUTANT(launch_without_hold));
     (void)begun(t, s);
     return INTENT_CANDIDATE;
 }
@@ -107,7 +118,8 @@ static void fix(intent *i, const group *seen)
     i->launch.seen_size = 0;
     if (seen == NULL)
         return;
-    assert(seen->launch.size <= LAUNCH_MAX);
+    MUST(seen->launch.size > 0);
+    MUST_OR(seen->launch.size <= LAUNCH_MAX, return );
     i->launch.seen_size = (uint8_t)seen->launch.size;
     memcpy(i->launch.seen, seen->launch.data, seen->launch.size);
 }
@@ -115,6 +127,7 @@ static void fix(intent *i, const group *seen)
 static bool fixed_at(const intent *i, const group *seen)
 {
     const view fenced = view_of(i->launch.seen, i->launch.seen_size);
+    MUST(i->launch.seen_size <= LAUNCH_MAX);
     if (seen == NULL)
         return i->launch.seen_size == 0;
     return seen->launch_number + 1 == i->launch.number &&
@@ -142,6 +155,7 @@ intent_verdict intent_launch_apply(intent *i, const intent_try *t)
                                             "group %.*s was resumed by launch %.*s, number %llu",
                                             VIEW_ARGS(i->launch.name), VIEW_ARGS(seen->launch),
                                             (unsigned long long)seen->launch_number);
+    MUST(seen == NULL || i->launch.number > seen->launch_number || i->launch.number == 0);
     if (i->launch.number == 0)
         return intent_refuse(t, BW_TOO_LARGE, "group %.*s was launched too often",
                              VIEW_ARGS(i->launch.name));
@@ -166,5 +180,7 @@ intent_verdict intent_group_rm_apply(const intent *i, const intent_try *t)
         return intent_refuse(t, BW_FENCED, "group %.*s was resumed by another launch since",
                              VIEW_ARGS(i->group_rm.name));
     intent_draft_without_group(t, seen);
+    MUST(t->draft->group_count + 1 == t->base->group_count);
+    MUST(manifest_group(t->draft, i->group_rm.name) == NULL);
     return INTENT_CANDIDATE;
 }

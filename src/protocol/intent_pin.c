@@ -4,6 +4,7 @@
  * each: group, launch, id and nonce. */
 #include "protocol/intent_draft.h"
 
+#include "base/invariant.h"
 #include "base/mutant.h"
 #include <string.h>
 
@@ -23,6 +24,7 @@ static bool same_place(const pin *a, const pin *b)
 /* The pin that a release means; an id used anew since is another pin. */
 static bool releases(const intent *i, const pin *p)
 {
+    MUST_OR(i->pin.release_count == 0 || i->pin.releases != NULL, return false);
     for (uint32_t k = 0; k < i->pin.release_count; k++) {
         const pin_key *key = &i->pin.releases[k];
         if (view_equal(key->id, p->id) && (key->nonce == p->nonce || MUTANT(release_by_id)))
@@ -37,6 +39,7 @@ static intent_verdict judge_pin(const intent *i, const intent_try *t, const grou
 {
     const pin *wanted = i->pin.pin;
     const manifest *base = t->base;
+    MUST(base->trim <= base->next);
     if (wanted == NULL)
         return INTENT_ALREADY;
     if (wanted->id.size == 0 || wanted->id.size > PIN_ID_MAX)
@@ -65,12 +68,15 @@ static intent_verdict judge_pin(const intent *i, const intent_try *t, const grou
 static void add(group *g, const pin *wanted)
 {
     uint32_t at = g->pin_count;
+    MUST_OR(g->pin_count < PINS_MAX, return );
     while (at > 0 && view_compare(wanted->id, g->pins[at - 1].id) < 0) {
         g->pins[at] = g->pins[at - 1];
         at--;
     }
     g->pins[at] = *wanted;
     g->pin_count++;
+    MUST(at == 0 || view_compare(g->pins[at - 1].id, wanted->id) < 0);
+    MUST(at + 1 == g->pin_count || view_compare(wanted->id, g->pins[at + 1].id) < 0);
     /* From here on this launch keeps what it needs by its pins. */
     if (g->has_hold && (wanted->step >= g->hold || MUTANT(hold_cleared_by_any_pin)) &&
         !MUTANT(hold_not_cleared)) {
@@ -85,6 +91,7 @@ static void add(group *g, const pin *wanted)
 static uint32_t drop(group *g, const intent *i, uint64_t *last)
 {
     uint32_t left = 0;
+    MUST(g->pin_count <= PINS_MAX);
     *last = 0;
     for (uint32_t k = 0; k < g->pin_count; k++) {
         const pin *p = &g->pins[k];
@@ -93,6 +100,7 @@ static uint32_t drop(group *g, const intent *i, uint64_t *last)
         else if (p->step > *last)
             *last = p->step;
     }
+    MUST(left <= g->pin_count);
     const uint32_t gone = g->pin_count - left;
     g->pin_count = left;
     return gone;
@@ -111,6 +119,8 @@ intent_verdict intent_pin_apply(const intent *i, const intent_try *t)
         return verdict;
     uint64_t last;
     group *g = intent_draft_group(t, i->pin.group);
+    MUST_OR(g != NULL, return intent_refuse(t, BW_BUG, "no draft of a group"));
+    MUST(g->launch_number == seen->launch_number);
     const uint32_t gone = drop(g, i, &last);
     if (verdict == INTENT_ALREADY && gone == 0)
         return INTENT_ALREADY;
@@ -120,9 +130,12 @@ intent_verdict intent_pin_apply(const intent *i, const intent_try *t)
     if (verdict == INTENT_CANDIDATE)
         add(g, i->pin.pin);
     if (g->pin_count == 0 && !g->has_hold) {
+        MUST(gone > 0);
+        MUST(last >= t->base->trim);
         g->has_hold = true;
         g->hold = MUTANT(last_release_to_trim) ? t->base->trim : last;
     }
     intent_draft_group_done(t, g);
+    MUST(t->draft->group_count == t->base->group_count);
     return INTENT_CANDIDATE;
 }

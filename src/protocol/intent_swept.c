@@ -4,6 +4,7 @@
  * step. Departed producers of whom nothing is left move to the page in the same commit. */
 #include "protocol/intent_draft.h"
 
+#include "base/invariant.h"
 #include "base/mutant.h"
 #include <string.h>
 
@@ -16,12 +17,15 @@ static bw_status drop_descriptors(const intent_try *t, uint64_t step)
     const uint64_t below = MUTANT(swept_drops_too_much) ? step + 1 : step;
     while (gone < base->ref_count && base->refs[gone].last < below)
         gone++;
+    MUST(step > base->swept);
     draft->refs = base->refs + gone;
     draft->ref_count = base->ref_count - gone;
     const uint64_t tail_first = manifest_tail_first(base);
     if (draft->ref_count > 0 || step <= tail_first)
         return BW_OK;
+    MUST_OR(step <= base->next, return BW_BUG);
     const uint32_t from = (uint32_t)(step - tail_first);
+    MUST_OR(from <= base->tail.records, return BW_BUG);
     buf *tail = &t->scratch->tail;
     buf_reset(tail);
     BW_TRY(block_encode(&base->tail, from, NULL, 0, tail));
@@ -47,6 +51,8 @@ static bool page_fits(const intent *i, const intent_try *t)
 {
     const manifest *base = t->base;
     const page *p = i->swept.page;
+    MUST_OR(p == NULL || i->swept.page_ref != NULL, return false);
+    MUST(p == NULL || p->count == i->swept.page_ref->entries);
     if (p == NULL || i->swept.page_ref->version != base->version + 1 ||
         base->has_page != (i->swept.page_base != NULL) ||
         (base->has_page && !hash_equal(&base->page.hash, i->swept.page_base)))
@@ -72,9 +78,11 @@ static uint32_t move_to_page(const intent *i, producer_entry *entries, uint32_t 
     uint32_t left = 0;
     for (uint32_t k = 0; k < count; k++) {
         const producer_entry *moved = page_producer(i->swept.page, entries[k].id);
+        MUST(moved == NULL || moved->epoch <= entries[k].epoch);
         if (moved == NULL || !same_entry(moved, &entries[k]))
             entries[left++] = entries[k];
     }
+    MUST(left <= count);
     return left;
 }
 
@@ -93,6 +101,7 @@ static bool advance(const intent *i, const intent_try *t)
         if (s->seq < e->swept_seq || s->seq > e->seq || s->offset < e->swept_offset ||
             s->offset > e->offset)
             return false;
+        MUST(k == 0 || view_compare(s[-1].id, s->id) < 0);
         if (MUTANT(swept_entries_forgotten))
             continue;
         e->swept_seq = s->seq;
@@ -121,6 +130,8 @@ intent_verdict intent_swept_apply(const intent *i, const intent_try *t)
         return intent_refuse(t, status, "the next manifest cannot be built");
     if (!advance(i, t))
         return intent_refuse(t, BW_BUG, "a sweep of batches that no producer published");
+    MUST(i->swept.step <= draft->trim);
+    MUST(i->swept.step > base->swept);
     draft->swept = i->swept.step;
     if (!MUTANT(swept_bytes_forgotten))
         draft->swept_bytes += i->swept.bytes;
@@ -128,6 +139,8 @@ intent_verdict intent_swept_apply(const intent *i, const intent_try *t)
         draft->producer_count = move_to_page(i, draft->producers, draft->producer_count);
         draft->has_page = true;
         draft->page = *i->swept.page_ref;
+        MUST(draft->page.version == draft->version);
     }
+    MUST(draft->swept_bytes <= draft->committed_bytes);
     return INTENT_CANDIDATE;
 }

@@ -2,11 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "protocol/launch.h"
 
+#include "base/invariant.h"
 #include "base/mutant.h"
 
 bw_status launch_hash(const cursor *c, uint64_t step, uint32_t item, hash128 *hash)
 {
     cursor at = *c;
+    MUST(step <= NUMBER_MAX);
+    MUST(hash != NULL);
     at.step = step;
     at.item = item;
     return cursor_hash(&at, hash);
@@ -14,6 +17,8 @@ bw_status launch_hash(const cursor *c, uint64_t step, uint32_t item, hash128 *ha
 
 void launch_newest(const group *g, uint64_t *step, uint32_t *item)
 {
+    MUST(g->has_hold || g->pin_count > 0);
+    MUST(g->pin_count <= PINS_MAX);
     *step = g->hold;
     *item = 0;
     const pin *newest = NULL;
@@ -33,6 +38,7 @@ void launch_newest(const group *g, uint64_t *step, uint32_t *item)
 static bool begins(const group *g, const cursor *c, uint64_t step, uint32_t item, bw_status *status)
 {
     hash128 hash;
+    MUST(g->launch.size > 0);
     if (*status == BW_OK)
         *status = launch_hash(c, step, item, &hash);
     return *status == BW_OK &&
@@ -43,6 +49,8 @@ static bool begins(const group *g, const cursor *c, uint64_t step, uint32_t item
  * began. */
 static bool find(const group *g, const cursor *c, uint64_t *step, uint32_t *item, bw_status *status)
 {
+    MUST(*status == BW_OK);
+    MUST(g->has_hold || g->pin_count > 0);
     *step = g->hold;
     *item = 0;
     if (g->has_hold && begins(g, c, g->hold, 0, status))
@@ -60,6 +68,9 @@ bw_status launch_take(const group *g, launch_start start, const cursor *c, uint6
                       uint32_t *item, bw_error *error)
 {
     bw_status status = BW_OK;
+    MUST_OR(c != NULL, return error_set(error, BW_BUG, "a launch without a cursor"));
+    MUST(c->step <= NUMBER_MAX);
+    MUST(g->has_hold || g->pin_count > 0);
     if (start == LAUNCH_CURSOR) {
         *step = c->step;
         *item = c->item;

@@ -4,8 +4,8 @@
 #include "protocol/reclaim_state.h"
 
 #include "base/alloc.h"
+#include "base/invariant.h"
 #include "protocol/read.h"
-#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -46,6 +46,30 @@ bw_status reclaim_new(chain *c, const reclaim_options *options, reclaim **out)
     return BW_OK;
 }
 
+static bool delegates(const reclaim *r);
+
+/* What holds between events: a dry run asks for nothing that changes the store, and what is asked
+ * for is told by a manifest. */
+static void sound(const reclaim *r)
+{
+    MUST(r->asks.used <= RECLAIM_ASKS);
+    MUST(r->name_count <= RECLAIM_NAMES_MAX);
+    MUST(r->suspect_count <= RECLAIM_SUSPECTS_MAX);
+    MUST(r->doomed_done <= r->doomed_count);
+    MUST(r->doomed_count <= r->doomed_capacity);
+    MUST(r->has_old_page == (r->old_page_object != NULL));
+    MUST(!r->has_new_page || r->new_page_object != NULL);
+    MUST(r->phase == RECLAIM_IDLE || r->phase == RECLAIM_WALK || r->base != NULL);
+    MUST(r->phase == RECLAIM_IDLE || ask_any(&r->asks) || delegates(r));
+    MUST(r->phase != RECLAIM_PAGE_PUT || r->options.apply);
+    MUST(r->phase != RECLAIM_COMMIT || r->options.apply);
+    MUST(r->phase != RECLAIM_SEGMENTS || r->options.apply);
+    MUST(r->phase != RECLAIM_ORPHANS || r->options.apply);
+    MUST(r->phase != RECLAIM_PARTS || r->at <= r->to);
+    MUST(r->phase != RECLAIM_JUDGE || r->at < r->base->next);
+    MUST(r->base == NULL || r->producer_count <= r->base->producer_count);
+}
+
 /* Everything of the pass before. */
 static void forget(reclaim *r)
 {
@@ -81,17 +105,21 @@ void reclaim_free(reclaim *r)
 
 void reclaim_start(reclaim *r, int64_t now_ns, int64_t deadline_ns)
 {
-    assert(!reclaim_machine.running(r) && !chain_machine.running(r->chain));
+    MUST_OR(!reclaim_machine.running(r), return );
+    MUST_OR(!chain_machine.running(r->chain), return );
     forget(r);
     memset(&r->report, 0, sizeof r->report);
     r->now_ns = now_ns;
     r->deadline_ns = deadline_ns;
     r->phase = RECLAIM_WALK;
     chain_start(r->chain, chain_held(r->chain) == NULL ? CHAIN_OPEN : CHAIN_NEWEST, now_ns);
+    sound(r);
 }
 
 void reclaim_end(reclaim *r, bw_status status)
 {
+    MUST(r->phase != RECLAIM_IDLE);
+    MUST(status == BW_OK || r->report.error.code != BW_OK);
     r->report.status = status;
     r->phase = RECLAIM_IDLE;
     ask_give_up(&r->asks);
@@ -99,24 +127,33 @@ void reclaim_end(reclaim *r, bw_status status)
 
 void reclaim_fail(reclaim *r, bw_status status, const char *what)
 {
+    MUST(status != BW_OK);
     (void)error_set(&r->report.error, status, "%s", what);
     reclaim_end(r, status);
 }
 
 void reclaim_ask(reclaim *r, uint8_t role, store_op_kind kind)
 {
+    /* One at a time: what is deleted next depends on the answer. */
+    MUST(!ask_any(&r->asks));
+    MUST(kind != STORE_DELETE || r->options.apply);
+    MUST(kind != STORE_DELETE || r->name_count > 0);
     r->refetched = false;
     (void)ask_add(&r->asks, role, kind, 0);
 }
 
 void reclaim_need_segment(reclaim *r, const segment_ref *ref)
 {
+    MUST(ref->first <= ref->last);
+    MUST(ref->last >= r->base->swept);
     r->needed = *ref;
     reclaim_ask(r, RECLAIM_ASK_SEGMENT, STORE_GET);
 }
 
 void reclaim_doubt(reclaim *r, const bw_error *error, const object_key *key)
 {
+    MUST(error->code != BW_OK);
+    MUST(!chain_machine.running(r->chain));
     error_copy(&r->report.error, error);
     error_set_key(&r->report.error, key->text);
     r->phase = RECLAIM_DOUBT;
@@ -130,6 +167,8 @@ static void doubted(reclaim *r)
     bw_error error;
     const bw_status status = chain_result(r->chain, &error);
     const manifest *held = chain_held(r->chain);
+    MUST_OR(base != NULL, return );
+    MUST(status != BW_OK || held->version >= base->version);
     if (status != BW_OK) {
         error_copy(&r->report.error, &error);
         reclaim_end(r, status);
@@ -150,7 +189,8 @@ static void walked(reclaim *r)
         reclaim_end(r, status);
         return;
     }
-    assert(chain_is_newest(r->chain));
+    MUST_OR(chain_held(r->chain) != NULL, return );
+    MUST(chain_is_newest(r->chain));
     r->base = manifest_ref(chain_held(r->chain));
     const manifest *base = r->base;
     reclaim_report *report = &r->report;
@@ -158,6 +198,8 @@ static void walked(reclaim *r)
     report->trim = base->trim;
     report->swept = report->swept_to = r->at = base->swept;
     r->to = base->trim;
+    MUST(base->swept <= base->trim);
+    MUST(base->trim <= base->next);
     if (r->options.steps_max > 0 && r->to - r->at > r->options.steps_max)
         r->to = r->at + r->options.steps_max;
     r->producers = mem_array(base->producer_count, sizeof *r->producers);
@@ -174,6 +216,8 @@ static void walked(reclaim *r)
 /* What the chain does not refer to any more. */
 static void delete_segments(reclaim *r)
 {
+    MUST(r->doomed_done == r->doomed_count || r->options.apply);
+    MUST(r->doomed_done == r->doomed_count || chain_held(r->chain)->swept >= r->to);
     r->phase = RECLAIM_SEGMENTS;
     r->name_count = 0;
     while (r->doomed_done < r->doomed_count && r->name_count < RECLAIM_NAMES_MAX)
@@ -188,6 +232,8 @@ static void delete_segments(reclaim *r)
 
 void reclaim_after_swept(reclaim *r)
 {
+    MUST(!commit_machine.running(r->commit));
+    MUST(r->doomed_done == 0);
     if (!r->options.apply) {
         r->report.segments_deleted = r->doomed_count;
         r->doomed_done = r->doomed_count;
@@ -198,6 +244,8 @@ void reclaim_after_swept(reclaim *r)
 /* They are judged by the newest proved manifest that there is. */
 static void begin_orphans(reclaim *r)
 {
+    MUST_OR(chain_held(r->chain) != NULL, return );
+    MUST(chain_held(r->chain)->version >= r->base->version);
     forget(r);
     r->base = manifest_ref(chain_held(r->chain));
     r->prefix = 0;
@@ -207,6 +255,7 @@ static void begin_orphans(reclaim *r)
 
 static void manifests_swept(reclaim *r)
 {
+    MUST(!sweep_machine.running(r->sweep));
     r->report.manifests = *sweep_reported(r->sweep);
     if (r->report.manifests.status != BW_OK) {
         error_copy(&r->report.error, &r->report.manifests.error);
@@ -262,6 +311,8 @@ static void build(const reclaim *r, const ask *a, machine_request *request)
         request->bytes_max = object_bytes_max(OBJECT_SEGMENT);
         break;
     case RECLAIM_ASK_DELETE:
+        MUST(r->options.apply);
+        MUST(r->name_count > 0);
         request->keys = r->names;
         request->key_count = r->name_count;
         break;
@@ -271,6 +322,7 @@ static void build(const reclaim *r, const ask *a, machine_request *request)
         break;
     case RECLAIM_ASK_PAGE_PUT:
         key_page(&request->key, r->new_page_ref.version, r->new_page_ref.nonce);
+        MUST(r->new_page_object != NULL);
         request->bytes = r->new_page_object;
         request->size = r->new_page_bytes;
         break;
@@ -298,6 +350,7 @@ static void segment_read(reclaim *r, ask *a, machine_reply *reply)
 {
     bw_status status = BW_CORRUPT;
     bw_error error;
+    MUST(r->phase == RECLAIM_PARTS || r->phase == RECLAIM_JUDGE);
     (void)error_set(&error, status, "the segment that a manifest refers to is missing");
     if (reply->outcome == STORE_OK) {
         status = segment_cache_add(r->cache, &r->needed, r->base->uuid,
@@ -324,6 +377,9 @@ static void segment_read(reclaim *r, ask *a, machine_reply *reply)
 
 static void deleted(reclaim *r)
 {
+    MUST(r->options.apply);
+    MUST(r->name_count > 0);
+    MUST(r->phase == RECLAIM_PARTS || r->phase == RECLAIM_SEGMENTS || r->phase == RECLAIM_ORPHANS);
     if (r->phase == RECLAIM_PARTS) {
         r->report.names_deleted += r->name_count;
         r->name_count = 0;
@@ -358,6 +414,8 @@ static void answered(reclaim *r, ask *a, machine_reply *reply)
 
 static void own_reply(reclaim *r, ask *a, machine_reply *reply)
 {
+    MUST(a->state == ASK_SENT);
+    MUST(r->phase != RECLAIM_IDLE);
     const bool reads = a->role == RECLAIM_ASK_SEGMENT || a->role == RECLAIM_ASK_PAGE;
     const bool answer = reply->outcome == STORE_OK ||
                         (reads && (reply->outcome == STORE_NOT_FOUND || reply_damaged(reply))) ||
@@ -385,11 +443,13 @@ static void reclaim_reply(void *self, int64_t now_ns, machine_reply *reply)
         ask *a = ask_find(&r->asks, reply->id);
         if (a != NULL)
             own_reply(r, a, reply);
+        sound(r);
         return;
     }
     const machine m = inner(r);
     m.type->reply(m.self, now_ns, reply);
     after_inner(r);
+    sound(r);
 }
 
 static void reclaim_tick(void *self, int64_t now_ns)
@@ -402,6 +462,7 @@ static void reclaim_tick(void *self, int64_t now_ns)
     const machine m = inner(r);
     m.type->tick(m.self, now_ns);
     after_inner(r);
+    sound(r);
 }
 
 static int64_t reclaim_due(const void *self)

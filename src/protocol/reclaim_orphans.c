@@ -6,6 +6,7 @@
  */
 #include "protocol/reclaim_state.h"
 
+#include "base/invariant.h"
 #include "base/mutant.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,11 +17,14 @@ static const char *const prefixes[] = {"data/", "segment/", "page/"};
 
 const char *reclaim_prefix(const reclaim *r)
 {
+    MUST_OR(r->prefix < PREFIXES, return prefixes[0]);
     return prefixes[r->prefix];
 }
 
 void reclaim_list(reclaim *r)
 {
+    MUST(r->prefix <= PREFIXES);
+    MUST(r->base->version <= chain_held(r->chain)->version);
     if (r->base->has_page && !r->has_old_page) {
         r->phase = RECLAIM_LIST;
         reclaim_ask(r, RECLAIM_ASK_PAGE, STORE_GET);
@@ -52,10 +56,13 @@ typedef enum verdict { KEEP, GO, SUSPECT } verdict;
 static verdict judge_data(reclaim *r, const key_fields *f)
 {
     const producer_entry *e = entry_of(r, f->producer);
+    /* Who is not found must not be on a page that was not read. */
+    MUST(!r->base->has_page || r->has_old_page);
     if (e == NULL) {
         r->report.strangers++;
         return MUTANT(strangers_go) ? GO : KEEP;
     }
+    MUST(e->swept_seq <= e->seq);
     if (is_named_state(e, f))
         return KEEP;
     if (f->number <= e->swept_seq)
@@ -69,6 +76,7 @@ static verdict judge_data(reclaim *r, const key_fields *f)
 static verdict judge_key(reclaim *r, const key_fields *f)
 {
     const manifest *base = r->base;
+    MUST(base->swept <= base->trim);
     switch (f->kind) {
     case KEY_PART:
     case KEY_STATE:
@@ -87,6 +95,8 @@ static verdict judge_key(reclaim *r, const key_fields *f)
 
 static void add(reclaim *r, const store_entry *entry, const key_fields *f, verdict v)
 {
+    MUST(v != KEEP);
+    MUST_OR(r->suspect_count < RECLAIM_SUSPECTS_MAX, return );
     suspect *s = &r->suspects[r->suspect_count++];
     *s = (suspect){.nonce = f->nonce, .seq = f->number, .epoch = f->epoch, .bytes = entry->bytes};
     s->doubtful = v == SUSPECT;
@@ -103,6 +113,8 @@ void reclaim_listed(reclaim *r, const store_list *list)
 {
     size_t i = 0;
     bool wild = false;
+    MUST_OR(list != NULL, return );
+    MUST(r->phase == RECLAIM_LIST);
     for (; i < list->count && r->suspect_count < RECLAIM_SUSPECTS_MAX; i++) {
         const store_entry *entry = &list->entries[i];
         key_fields fields;
@@ -131,6 +143,7 @@ void reclaim_listed(reclaim *r, const store_list *list)
 static void name(reclaim *r, const descriptor *d)
 {
     uint32_t low = 0, high = r->suspect_count;
+    MUST(d->id.size > 0);
     while (low < high) {
         const uint32_t middle = low + (high - low) / 2;
         if (r->suspects[middle].nonce < d->record.nonce)
@@ -138,6 +151,7 @@ static void name(reclaim *r, const descriptor *d)
         else
             high = middle;
     }
+    MUST(low == 0 || r->suspects[low - 1].nonce < d->record.nonce);
     for (; low < r->suspect_count && r->suspects[low].nonce == d->record.nonce; low++) {
         suspect *s = &r->suspects[low];
         key_fields f;
@@ -171,11 +185,15 @@ void reclaim_judge(reclaim *r)
             reclaim_fail(r, BW_BUG, "a step cannot be looked up");
         if (found != LOOKUP_FOUND)
             return;
+        MUST_OR(r->at >= leaf->first, return );
+        MUST_OR(leaf->last < base->next, return );
         for (; r->at <= leaf->last; r->at++) {
             block_descriptor(&leaf->block, (uint32_t)(r->at - leaf->first), &d);
             name(r, &d);
         }
     }
+    /* Every descriptor was looked at. */
+    MUST(r->at == base->next);
     r->suspect_at = 0;
     r->name_count = 0;
     reclaim_orphans(r);
@@ -183,6 +201,8 @@ void reclaim_judge(reclaim *r)
 
 void reclaim_orphans(reclaim *r)
 {
+    MUST(r->suspect_at <= r->suspect_count);
+    MUST(r->name_count == 0);
     r->phase = RECLAIM_ORPHANS;
     while (r->suspect_at < r->suspect_count && r->name_count < RECLAIM_NAMES_MAX) {
         const suspect *s = &r->suspects[r->suspect_at++];

@@ -4,8 +4,8 @@
 #include "protocol/reclaim_state.h"
 
 #include "base/alloc.h"
+#include "base/invariant.h"
 #include "base/mutant.h"
-#include <assert.h>
 #include <string.h>
 
 /* The state that an entry names is needed when its producer opens again, whatever was swept. */
@@ -22,11 +22,12 @@ static bool note_producer(reclaim *r, const descriptor *d)
     const producer_entry *e = manifest_producer(r->base, d->id);
     if (e == NULL || d->record.seq > e->seq || d->record.end > e->offset)
         return false;
+    MUST(d->record.seq > e->swept_seq);
     uint32_t at = r->producer_count;
     while (at > 0 && view_compare(e->id, r->producers[at - 1].id) < 0)
         at--;
     if (at == 0 || !view_equal(r->producers[at - 1].id, e->id)) {
-        assert(r->producer_count < r->base->producer_count);
+        MUST_OR(r->producer_count < r->base->producer_count, return false);
         memmove(&r->producers[at + 1], &r->producers[at],
                 (r->producer_count - at) * sizeof *r->producers);
         r->producers[at++] = (swept_producer){.id = e->id};
@@ -42,6 +43,8 @@ static bool note_producer(reclaim *r, const descriptor *d)
 static bool name_parts(reclaim *r, const descriptor *d)
 {
     const record *at = &d->record;
+    MUST(d->shape.parts > 0);
+    MUST(r->part <= d->shape.parts);
     for (; r->part < d->shape.parts; r->part++) {
         if (r->name_count == RECLAIM_NAMES_MAX)
             return false;
@@ -60,6 +63,8 @@ static bool name_parts(reclaim *r, const descriptor *d)
 static bool doom(reclaim *r, uint64_t step, const segment_ref *path, uint32_t depth)
 {
     for (uint32_t k = 0; k < depth; k++) {
+        MUST(path[k].first <= step);
+        MUST(path[k].last >= step);
         if (path[k].last != step)
             continue;
         void *doomed = r->doomed;
@@ -75,6 +80,8 @@ static bool doom(reclaim *r, uint64_t step, const segment_ref *path, uint32_t de
 static bool describe(reclaim *r, descriptor *d, segment_ref *path, uint32_t *depth)
 {
     const uint64_t tail_first = manifest_tail_first(r->base);
+    MUST_OR(r->at < r->base->trim, return false);
+    MUST(r->at >= r->base->swept);
     *depth = 0;
     if (r->at >= tail_first) {
         block_descriptor(&r->base->tail, (uint32_t)(r->at - tail_first), d);
@@ -94,6 +101,9 @@ static bool describe(reclaim *r, descriptor *d, segment_ref *path, uint32_t *dep
 
 void reclaim_parts(reclaim *r)
 {
+    MUST_OR(r->to <= r->base->trim, return );
+    MUST(r->at >= r->base->swept);
+    MUST(r->phase == RECLAIM_PARTS);
     while (r->at < r->to) {
         segment_ref path[SEGMENT_LEVELS_MAX];
         uint32_t depth;

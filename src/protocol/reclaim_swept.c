@@ -4,11 +4,17 @@
 #include "protocol/reclaim_state.h"
 
 #include "base/alloc.h"
+#include "base/invariant.h"
 #include "base/mutant.h"
 #include <string.h>
 
 static void commit_swept(reclaim *r)
 {
+    MUST(r->options.apply);
+    MUST(r->name_count == 0);
+    MUST(r->at == r->to);
+    MUST(r->to > r->report.swept);
+    MUST(!r->has_new_page || r->new_page_ref.version == r->base->version + 1);
     r->intent = (intent){.kind = INTENT_SWEPT,
                          .swept = {.from = r->report.swept,
                                    .step = r->to,
@@ -39,6 +45,9 @@ static bool departs(const reclaim *r, const producer_entry *e, producer_entry *o
     const swept_producer *s = swept_of(r, e->id);
     *out = *e;
     if (s != NULL) {
+        MUST(s->seq > e->swept_seq);
+        MUST(s->seq <= e->seq);
+        MUST(s->offset <= e->offset);
         out->swept_seq = s->seq;
         out->swept_offset = s->offset;
     }
@@ -52,6 +61,7 @@ static uint32_t departing(const reclaim *r)
     uint32_t count = 0;
     for (uint32_t k = 0; k < r->base->producer_count; k++)
         count += departs(r, &r->base->producers[k], &moved);
+    MUST(count <= r->base->producer_count);
     return count;
 }
 
@@ -73,6 +83,8 @@ static uint32_t merge(const reclaim *r, producer_entry *out)
     }
     while (at < old_count)
         out[count++] = old->entries[at++];
+    MUST(at == old_count);
+    MUST(count >= old_count);
     return count;
 }
 
@@ -82,12 +94,17 @@ static bw_status build_page(reclaim *r)
     const uint32_t old_count = r->has_old_page ? r->old_page.count : 0;
     const uint32_t moved = departing(r);
     buf out;
+    MUST(r->base->has_page == r->has_old_page);
+    MUST(moved > 0);
+    MUST(r->page_entries == NULL);
     r->page_entries = mem_array((size_t)old_count + moved, sizeof *r->page_entries);
     if (r->page_entries == NULL)
         return BW_NOMEM;
     r->new_page = (page){.version = r->base->version + 1,
                          .count = merge(r, r->page_entries),
                          .entries = r->page_entries};
+    MUST(r->new_page.count >= moved);
+    MUST(r->new_page.count <= old_count + moved);
     memcpy(r->new_page.uuid, r->base->uuid, UUID_BYTES);
     buf_init(&out, object_bytes_max(OBJECT_PAGE));
     bw_status status = page_encode(&r->new_page, &out);
@@ -125,6 +142,8 @@ static void put_page(reclaim *r)
 
 void reclaim_swept(reclaim *r)
 {
+    MUST(r->at == r->to);
+    MUST(r->name_count == 0);
     r->report.swept_to = r->to;
     if (r->to == r->report.swept || !r->options.apply) {
         reclaim_after_swept(r);
@@ -145,6 +164,8 @@ static bw_status page_open(reclaim *r, machine_reply *reply, bw_error *error)
 {
     const page_ref *ref = &r->base->page;
     hash128 hash;
+    MUST(r->base->has_page);
+    MUST_OR(!r->has_old_page, return error_set(error, BW_BUG, "a page is read twice"));
     if (reply->outcome != STORE_OK)
         return error_set(error, BW_CORRUPT, "the page that a manifest refers to is missing");
     bw_status status = hash_bytes(reply->bytes, reply->size, &hash);
@@ -163,6 +184,7 @@ static bw_status page_open(reclaim *r, machine_reply *reply, bw_error *error)
 void reclaim_page_read(reclaim *r, ask *a, machine_reply *reply)
 {
     bw_error error;
+    MUST(r->phase == RECLAIM_PAGE_READ || r->phase == RECLAIM_LIST);
     const bw_status status = page_open(r, reply, &error);
     if (status != BW_OK && !r->refetched) {
         r->refetched = true;
@@ -183,6 +205,7 @@ void reclaim_page_read(reclaim *r, ask *a, machine_reply *reply)
 
 void reclaim_page_put(reclaim *r)
 {
+    MUST(r->phase == RECLAIM_PAGE_PUT);
     r->has_new_page = true;
     commit_swept(r);
 }
@@ -191,6 +214,8 @@ void reclaim_committed(reclaim *r)
 {
     const commit_report *report = commit_reported(r->commit);
     const manifest *held = chain_held(r->chain);
+    MUST(report->end != COMMIT_RUNNING);
+    MUST(report->end != COMMIT_DONE || held->swept >= r->to);
     if (report->end == COMMIT_REFUSED && report->status == BW_FENCED) {
         /* Another sweep got there in between: it goes on from what the chain says now. */
         r->doomed_count = 0;
