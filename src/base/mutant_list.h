@@ -125,6 +125,45 @@
       "section 6: who is not wholly swept moves to the page")                                      \
     X(page_min_ignored, "protocol/test_intent_swept",                                              \
       "section 6: a page is written for a single producer")                                        \
+    X(parts_above_trim, "protocol/test_reclaim",                                                   \
+      "section 11: parts above the proved trim step are deleted")                                  \
+    X(swept_before_answered, "protocol/test_reclaim",                                              \
+      "section 11: swept is committed before the deletes are answered")                            \
+    X(segments_before_swept, "protocol/test_reclaim_kills",                                        \
+      "section 11: segments go before the chain says that they are swept")                         \
+    X(segment_half_swept, "protocol/test_reclaim_kills",                                           \
+      "section 11: a segment goes of which some steps are not swept")                              \
+    X(fenced_sweep_deletes, "protocol/test_reclaim",                                               \
+      "section 11: a sweep that was overtaken deletes what it did not commit")                     \
+    X(resume_state_goes, "protocol/test_reclaim_kills",                                            \
+      "section 11: the resume state that the map names is swept")                                  \
+    X(listed_state_goes, "protocol/test_reclaim_kills",                                            \
+      "section 11: the resume state that map or page name is taken for an orphan")                 \
+    X(listed_segment_goes, "protocol/test_reclaim",                                                \
+      "section 11: a segment that is still referred to is taken for an orphan")                    \
+    X(coming_page_goes, "protocol/test_reclaim",                                                   \
+      "section 11: a page goes that a coming version may refer to")                                \
+    X(orphan_in_flight, "protocol/test_reclaim",                                                   \
+      "section 11: what may be published yet is taken for an orphan")                              \
+    X(orphan_by_tail_alone, "protocol/test_reclaim",                                               \
+      "section 11: an orphan's verdict does not look into segments")                               \
+    X(strangers_go, "protocol/test_reclaim",                                                       \
+      "section 11: data of an id that the chain never named is deleted")                           \
+    X(moved_before_swept, "protocol/test_reclaim",                                                 \
+      "section 6: a page is made with those of whom something is left")                            \
+    X(page_not_durable, "protocol/test_reclaim",                                                   \
+      "section 6: a page is referred to before its put is answered")                               \
+    X(page_of_any_base, "protocol/test_reclaim",                                                   \
+      "section 6: a page made for another version is referred to")                                 \
+    X(max_lag_of_oldest_pin, "protocol/test_limit",                                                \
+      "section 11: max_lag counts from the oldest pin")                                            \
+    X(max_bytes_of_all_time, "protocol/test_limit", "section 11: max_bytes counts what was swept") \
+    X(limit_unshared, "protocol/test_limit", "R3: one commit takes all the room")                  \
+    X(limit_share_rounds_down, "protocol/test_limit", "R3: a share may be no TGB at all")          \
+    X(limit_counts_departed, "protocol/test_limit", "R3: who has finished has a share")            \
+    X(limit_blames_pin, "protocol/test_limit",                                                     \
+      "section 11: what waits for a sweep is said to wait for a pin")                              \
+    X(limit_without_group, "protocol/test_limit", "section 2: without a group limits apply")       \
     X(refused_from_old_base, "protocol/test_commit_groups",                                        \
       "section 8: FENCED is told from a base long gone")                                           \
     X(pin_leaves_no_trace, "protocol/test_commit_groups",                                          \

@@ -53,8 +53,9 @@ static bool page_fits(const intent *i, const intent_try *t)
     const page *p = i->swept.page;
     MUST_OR(p == NULL || i->swept.page_ref != NULL, return false);
     MUST(p == NULL || p->count == i->swept.page_ref->entries);
-    if (p == NULL || i->swept.page_ref->version != base->version + 1 ||
-        base->has_page != (i->swept.page_base != NULL) ||
+    const bool next =
+        p != NULL && (i->swept.page_ref->version == base->version + 1 || MUTANT(page_of_any_base));
+    if (!next || base->has_page != (i->swept.page_base != NULL) ||
         (base->has_page && !hash_equal(&base->page.hash, i->swept.page_base)))
         return false;
     uint32_t moves = 0;

@@ -3,6 +3,7 @@
 #include "protocol/limit.h"
 
 #include "base/invariant.h"
+#include "base/mutant.h"
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -16,7 +17,8 @@ static uint64_t active_producers(const manifest *base)
     for (uint32_t k = 0; k < base->producer_count; k++) {
         const producer_entry *e = &base->producers[k];
         MUST(e->last_commit <= base->version);
-        if (!e->finished && !e->forgotten && base->version - e->last_commit <= window)
+        const bool gone = (e->finished || e->forgotten) && !MUTANT(limit_counts_departed);
+        if (!gone && base->version - e->last_commit <= window)
             active++;
     }
     MUST(active <= base->producer_count);
@@ -26,12 +28,17 @@ static uint64_t active_producers(const manifest *base)
 static uint64_t share(uint64_t room, uint64_t active)
 {
     MUST_OR(active > 0, return 0);
+    if (MUTANT(limit_unshared))
+        return room;
+    if (MUTANT(limit_share_rounds_down))
+        return room / active;
     return room / active + (room % active != 0);
 }
 
 static uint64_t lag_room(const genesis *g, const manifest *base)
 {
-    const uint64_t frontier = manifest_frontier(base);
+    const uint64_t frontier =
+        MUTANT(max_lag_of_oldest_pin) ? manifest_w(base) : manifest_frontier(base);
     MUST(base->group_count > 0);
     MUST_OR(frontier <= base->next, return 0);
     const uint64_t ahead = base->next - frontier;
@@ -43,7 +50,8 @@ static uint64_t lag_room(const genesis *g, const manifest *base)
 static uint64_t bytes_room(const genesis *g, const manifest *base)
 {
     MUST_OR(base->swept_bytes <= base->committed_bytes, return 0);
-    const uint64_t held = base->committed_bytes - base->swept_bytes;
+    const uint64_t held =
+        base->committed_bytes - (MUTANT(max_bytes_of_all_time) ? 0 : base->swept_bytes);
     if (!g->has_max_bytes)
         return UINT64_MAX;
     return held < g->max_bytes ? g->max_bytes - held : 0;
@@ -69,7 +77,7 @@ static uint64_t fitting(const descriptor *d, uint64_t count, uint64_t room, uint
 
 uint32_t limit_room(const genesis *g, const manifest *base, const descriptor *d, uint32_t count)
 {
-    if (base->group_count == 0 || count == 0)
+    if ((base->group_count == 0 && !MUTANT(limit_without_group)) || count == 0)
         return count;
     const uint64_t active = active_producers(base);
     const uint64_t steps = share(lag_room(g, base), active);
@@ -92,7 +100,7 @@ limit_kind limit_reached(const genesis *g, const manifest *base, uint64_t bytes,
     }
     if (bytes_room(g, base) >= bytes)
         return LIMIT_NONE;
-    if (base->trim > base->swept)
+    if (base->trim > base->swept && !MUTANT(limit_blames_pin))
         return LIMIT_SWEEP;
     (void)manifest_w_keeper(base, k);
     MUST(k->step <= base->next);
@@ -111,6 +119,7 @@ const char *limit_tell(const genesis *g, const manifest *base, limit_kind kind, 
         return text;
     }
     MUST_OR(k->group != NULL, return "a limit");
+    MUST(k->pin == NULL || k->group->pin_count > 0);
     const view name = k->group->name, id = k->pin != NULL ? k->pin->id : view_text("");
     (void)snprintf(text, LIMIT_TEXT_BYTES,
                    "%s, %" PRIu64 ": group %.*s %s%.*s at step %" PRIu64

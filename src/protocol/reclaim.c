@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/invariant.h"
+#include "base/mutant.h"
 #include "protocol/read.h"
 #include <stdio.h>
 #include <string.h>
@@ -197,7 +198,7 @@ static void walked(reclaim *r)
     report->newest = base->version;
     report->trim = base->trim;
     report->swept = report->swept_to = r->at = base->swept;
-    r->to = base->trim;
+    r->to = MUTANT(parts_above_trim) ? manifest_frontier(base) : base->trim;
     MUST(base->swept <= base->trim);
     MUST(base->trim <= base->next);
     if (r->options.steps_max > 0 && r->to - r->at > r->options.steps_max)
@@ -364,7 +365,9 @@ static void segment_read(reclaim *r, ask *a, machine_reply *reply)
         return;
     }
     ask_done(&r->asks, a);
-    if (status != BW_OK) {
+    if (status == BW_NOMEM) {
+        reclaim_fail(r, status, "no memory for a segment");
+    } else if (status != BW_OK) {
         object_key key;
         segment_ref_key(&r->needed, &key);
         reclaim_doubt(r, &error, &key);
@@ -419,7 +422,8 @@ static void own_reply(reclaim *r, ask *a, machine_reply *reply)
     const bool reads = a->role == RECLAIM_ASK_SEGMENT || a->role == RECLAIM_ASK_PAGE;
     const bool answer = reply->outcome == STORE_OK ||
                         (reads && (reply->outcome == STORE_NOT_FOUND || reply_damaged(reply))) ||
-                        (a->role == RECLAIM_ASK_DELETE && reply->outcome == STORE_NOT_FOUND);
+                        (a->role == RECLAIM_ASK_DELETE && reply->outcome == STORE_NOT_FOUND) ||
+                        (a->role == RECLAIM_ASK_DELETE && MUTANT(swept_before_answered));
     if (answer) {
         answered(r, a, reply);
         return;

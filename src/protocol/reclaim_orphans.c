@@ -47,8 +47,9 @@ static const producer_entry *entry_of(const reclaim *r, view id)
 
 static bool is_named_state(const producer_entry *e, const key_fields *f)
 {
-    return f->kind == KEY_STATE && e->state_is_object && e->state_ref.epoch == f->epoch &&
-           e->state_ref.seq == f->number && e->state_ref.nonce == f->nonce;
+    return f->kind == KEY_STATE && e->state_is_object && !MUTANT(listed_state_goes) &&
+           e->state_ref.epoch == f->epoch && e->state_ref.seq == f->number &&
+           e->state_ref.nonce == f->nonce;
 }
 
 typedef enum verdict { KEEP, GO, SUSPECT } verdict;
@@ -82,10 +83,11 @@ static verdict judge_key(reclaim *r, const key_fields *f)
     case KEY_STATE:
         return judge_data(r, f);
     case KEY_SEGMENT:
-        return f->last < base->swept ? GO : KEEP;
+        return f->last < (MUTANT(listed_segment_goes) ? base->next : base->swept) ? GO : KEEP;
     case KEY_PAGE:
-        return f->number <= base->version && !(base->has_page && base->page.version == f->number &&
-                                               base->page.nonce == f->nonce)
+        return (f->number <= base->version || MUTANT(coming_page_goes)) &&
+                       !(base->has_page && base->page.version == f->number &&
+                         base->page.nonce == f->nonce)
                    ? GO
                    : KEEP;
     default:
@@ -137,6 +139,8 @@ void reclaim_listed(reclaim *r, const store_list *list)
         doubtful |= r->suspects[k].doubtful;
     qsort(r->suspects, r->suspect_count, sizeof *r->suspects, by_nonce);
     r->at = doubtful ? r->base->swept : r->base->next;
+    if (doubtful && MUTANT(orphan_by_tail_alone))
+        r->at = manifest_tail_first(r->base);
     reclaim_judge(r);
 }
 

@@ -12,8 +12,9 @@
 static bool is_resume_state(const manifest *m, const descriptor *d)
 {
     const producer_entry *e = manifest_producer(m, d->id);
-    return e != NULL && e->state_is_object && e->state_ref.epoch == d->record.epoch &&
-           e->state_ref.seq == d->record.seq && e->state_ref.nonce == d->record.nonce;
+    return e != NULL && e->state_is_object && !MUTANT(resume_state_goes) &&
+           e->state_ref.epoch == d->record.epoch && e->state_ref.seq == d->record.seq &&
+           e->state_ref.nonce == d->record.nonce;
 }
 
 /* Who published it, and how far. */
@@ -36,6 +37,8 @@ static bool note_producer(reclaim *r, const descriptor *d)
     swept_producer *s = &r->producers[at - 1];
     if (d->record.seq > s->seq)
         *s = (swept_producer){.id = e->id, .seq = d->record.seq, .offset = d->record.end};
+    MUST(s->seq >= d->record.seq);
+    MUST(s->offset >= d->record.end);
     return true;
 }
 
@@ -65,8 +68,10 @@ static bool doom(reclaim *r, uint64_t step, const segment_ref *path, uint32_t de
     for (uint32_t k = 0; k < depth; k++) {
         MUST(path[k].first <= step);
         MUST(path[k].last >= step);
-        if (path[k].last != step)
+        if (path[k].last != step && !MUTANT(segment_half_swept))
             continue;
+        if (MUTANT(segments_before_swept) && r->name_count < RECLAIM_NAMES_MAX)
+            segment_ref_key(&path[k], &r->names[r->name_count++]);
         void *doomed = r->doomed;
         if (mem_grow(&doomed, &r->doomed_capacity, r->doomed_count + 1, sizeof *r->doomed) != 0)
             return false;
@@ -99,6 +104,20 @@ static bool describe(reclaim *r, descriptor *d, segment_ref *path, uint32_t *dep
     return true;
 }
 
+/* A name for whose hash there was no memory is empty: its object would be left behind. */
+static void delete_named(reclaim *r)
+{
+    for (uint32_t k = 0; k < r->name_count; k++) {
+        if (r->names[k].text[0] != '\0')
+            continue;
+        reclaim_fail(r, BW_NOMEM, "no memory for a pass");
+        return;
+    }
+    MUST(r->phase == RECLAIM_PARTS);
+    MUST(r->options.apply);
+    reclaim_ask(r, RECLAIM_ASK_DELETE, STORE_DELETE);
+}
+
 void reclaim_parts(reclaim *r)
 {
     MUST_OR(r->to <= r->base->trim, return );
@@ -112,7 +131,7 @@ void reclaim_parts(reclaim *r)
             return;
         if (!name_parts(r, &d)) {
             if (r->options.apply) {
-                reclaim_ask(r, RECLAIM_ASK_DELETE, STORE_DELETE);
+                delete_named(r);
                 return;
             }
             r->report.names_deleted += r->name_count;
@@ -132,7 +151,7 @@ void reclaim_parts(reclaim *r)
         r->at++;
     }
     if (r->name_count > 0 && r->options.apply) {
-        reclaim_ask(r, RECLAIM_ASK_DELETE, STORE_DELETE);
+        delete_named(r);
         return;
     }
     r->report.names_deleted += r->name_count;

@@ -28,6 +28,9 @@ static void commit_swept(reclaim *r)
     }
     r->phase = RECLAIM_COMMIT;
     commit_start(r->commit, &r->intent, view_text(""), r->now_ns, r->deadline_ns);
+    /* It may have ended at once: no reply and no tick would ever tell. */
+    if (!commit_machine.running(r->commit))
+        reclaim_committed(r);
 }
 
 static const swept_producer *swept_of(const reclaim *r, view id)
@@ -192,7 +195,9 @@ void reclaim_page_read(reclaim *r, ask *a, machine_reply *reply)
         return;
     }
     ask_done(&r->asks, a);
-    if (status != BW_OK) {
+    if (status == BW_NOMEM) {
+        reclaim_fail(r, status, "no memory for a page");
+    } else if (status != BW_OK) {
         object_key key;
         key_page(&key, r->base->page.version, r->base->page.nonce);
         reclaim_doubt(r, &error, &key);
@@ -218,7 +223,8 @@ void reclaim_committed(reclaim *r)
     MUST(report->end != COMMIT_DONE || held->swept >= r->to);
     if (report->end == COMMIT_REFUSED && report->status == BW_FENCED) {
         /* Another sweep got there in between: it goes on from what the chain says now. */
-        r->doomed_count = 0;
+        if (!MUTANT(fenced_sweep_deletes))
+            r->doomed_count = 0;
         r->report.moved = 0;
         r->report.swept_to = held->swept;
         reclaim_after_swept(r);

@@ -4,9 +4,15 @@
 """group, pin, release, forget, and consume with checkpoints: what a job keeps, and what gc then deletes."""
 
 import json
+import os
+import random
+import sys
 import unittest
 
 import harness
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "independent"))
+import check_namespace  # noqa: E402
 
 GROUP = set("name launch launch_number hold last_version last_clock_ms pins".split())
 
@@ -122,6 +128,92 @@ class Groups(harness.CliTest):
     def test_verbs_of_group(self):
         self.refused("INVALID", "group", "mv", self.url)
         self.refused("INVALID", "group", "rm", self.url)
+
+
+class Lives(harness.CliTest):
+    """Producers come, finish and come back, jobs pin and release, sweeps run in between: whenever one looks, the
+    namespace is clean, by `verify --deep` and by the checker that shares nothing with it."""
+
+    MOVES = 28
+
+    def setUp(self):
+        super().setUp()
+        self.init(2, 1, "--block-size", 4, "--tail-cap", 256, "--part-size", 4096, "--page-min", 2)
+        self.frames = {}
+
+    def produce(self):
+        """A new id, or one that has finished and comes back with more of its input. All finish."""
+        if self.frames and self.dice.random() < 0.4:
+            name = self.dice.choice(sorted(self.frames))
+        else:
+            name = f"p{len(self.frames)}"
+        mine = self.frames.setdefault(name, [])
+        again = ["--reopen", "--new-input"] if mine else []
+        more = [f"{name} {len(mine) + k} ".encode() * self.dice.randrange(1, 40)
+                for k in range(self.dice.randrange(2, 9))]
+        mine += more + [b"."] * (-len(mine + more) % 2)
+        self.produce_frames(mine, name, *again)
+
+    def stands(self, group):
+        """Where a next run of it begins: at the newest pin, else the hold; a new group at the first retained step."""
+        groups = {g["name"]: g for g in self.json_lines("group", "ls", self.url)}
+        if group not in groups:
+            return self.json_line("info", self.url)["trim_step"]
+        pins = [pin["step"] for pin in groups[group]["pins"]]
+        return max(pins) if pins else groups[group]["hold"]
+
+    def train(self):
+        group = self.dice.choice(("train", "train", "eval"))
+        first = self.stands(group)
+        left = self.json_line("info", self.url)["next_step"] - first
+        if left == 0:
+            return
+        steps = self.dice.randrange((left + 1) // 2, left + 1)
+        line = json.loads(self.run_cli("consume", self.url, "--world", 2, "--group", group, "--steps", steps,
+                                       "--pin-every", self.dice.randrange(1, 4), "--keep", self.dice.randrange(1, 4),
+                                       "-o", "json").out)
+        self.assertEqual(line["next_step"], first + steps)
+
+    def remove(self):
+        if self.dice.random() < 0.3:
+            self.run_cli("group", "rm", self.url, "eval", expect=None)
+
+    def sweep(self):
+        line = self.json_line("gc", self.url, "--apply")
+        self.assertEqual(line["swept_to"], self.json_line("info", self.url)["swept_step"])
+
+    def look(self, move):
+        self.run_cli("verify", self.url, "--deep")
+        result = check_namespace.check(str(self.space))
+        self.assertTrue(result.ok, f"after {move}: {result.findings}")
+        return result
+
+    def live(self, seed):
+        self.dice = random.Random(seed)
+        for _ in range(self.MOVES):
+            move = self.dice.choice((self.produce, self.produce, self.train, self.train, self.sweep, self.remove))
+            move()
+            self.look(move.__name__)
+        # What is left after a sweep is referred to: by the trim step, the page, the chain.
+        self.sweep()
+        self.sweep()
+        result = self.look("the last sweep")
+        info = self.json_line("info", self.url)
+        # A fold that another candidate outran stays until its steps are swept.
+        left = [key for key in result.orphans if not key.startswith("segment/")
+                or int(key.split("-")[1]) < info["swept_step"]]
+        self.assertEqual((result.ghosts, left), ([], []))
+        return info
+
+    def test_clean_at_any_moment(self):
+        life = int(os.environ.get("BATCHWEAVE_LIFE", 5))
+        info = self.live(life)
+        if life != 5:
+            return
+        # In this life all of it happens.
+        self.assertGreater(info["swept_step"], 10)
+        self.assertTrue(list((self.space / "page").iterdir()), "nobody moved to the page")
+        self.assertTrue(list((self.space / "retired").iterdir()), "no block was retired")
 
 
 if __name__ == "__main__":

@@ -63,6 +63,7 @@ void scene_open(scene *w, const char *dp, const char *cp, const bw_config *more)
     copy_setting(init, more, "producers");
     copy_setting(init, more, "part_size");
     copy_setting(init, more, "max_bytes");
+    copy_setting(init, more, "max_lag");
     expect_ok(w, bw_space_init(w->runtime, w->url, init, w->error));
     bw_config_free(init);
     w->space = scene_space(w, true);

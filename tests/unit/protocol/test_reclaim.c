@@ -413,6 +413,78 @@ static void a_page_that_lost_its_version_is_not_used(void **state)
     tear_down(&s);
 }
 
+static void move_pin(scene *s, const char *from, const char *to, uint64_t from_step,
+                     uint64_t to_step)
+{
+    pin_at(s, "g", to, to_step);
+    const pin_key old = {.id = view_text(from), .nonce = from_step + 1};
+    commit_as(&s->q, (intent){.kind = INTENT_PIN,
+                              .pin = {.group = view_text("g"),
+                                      .launch = view_text("one"),
+                                      .releases = &old,
+                                      .release_count = 1}});
+}
+
+/* Who has finished but is not wholly swept stays in the map, and does not keep the others there. */
+static void who_is_not_swept_does_not_hold_up_the_page(void **state)
+{
+    (void)state;
+    enum { MORE = 3 };
+    scene s;
+    actor more[MORE];
+    set_up(&s, &(reclaim_options){.apply = true});
+    begin_page(&s, more, MORE); /* steps 40 – 42 */
+    publish(&s.p, 1);
+    move_pin(&s, "c25", "c42", 25, 42);
+    assert_int_equal(pass(&s)->moved, 2);
+    const manifest *m = newest(&s);
+    assert_true(m->has_page);
+    assert_int_equal(m->page.entries, 2);
+    assert_non_null(manifest_producer(m, view_text("a2")));
+    /* One alone is not worth a page. */
+    move_pin(&s, "c42", "c44", 42, 44);
+    assert_int_equal(pass(&s)->moved, 0);
+    assert_int_equal(newest(&s)->page.entries, 2);
+    assert_int_equal(newest(&s)->producer_count, 3);
+    for (uint32_t k = 0; k < MORE; k++)
+        actor_stop(&more[k]);
+    tear_down(&s);
+}
+
+/* Another sweeper has put it and is about to commit the version that refers to it. */
+static void a_page_to_come_stays(void **state)
+{
+    (void)state;
+    scene s;
+    object_key coming, lost;
+    set_up(&s, &(reclaim_options){.apply = true, .orphans = true});
+    const uint64_t version = newest(&s)->version;
+    key_page(&coming, version + 4, 5);
+    key_page(&lost, version, 6);
+    assert_int_equal(mem_space_set(s.w.space, coming.text, "page", 4), BW_OK);
+    assert_int_equal(mem_space_set(s.w.space, lost.text, "page", 4), BW_OK);
+    assert_int_equal(pass(&s)->orphans_deleted, 1);
+    assert_true(world_has(&s.w, coming.text));
+    assert_false(world_has(&s.w, lost.text));
+    for (uint32_t k = 0; k < 4; k++)
+        publish(&s.p, 1);
+    (void)pass(&s);
+    assert_false(world_has(&s.w, coming.text));
+    tear_down(&s);
+}
+
+/* The newest pin of a group says nothing about what the older ones reach. */
+static void older_pins_keep_what_they_reach(void **state)
+{
+    (void)state;
+    scene s;
+    set_up(&s, &(reclaim_options){.apply = true, .orphans = true});
+    pin_at(&s, "g", "c35", 35);
+    assert_int_equal(pass(&s)->steps, 25);
+    assert_int_equal(parts(&s), 15);
+    tear_down(&s);
+}
+
 /* A segment that is not there, and no newer manifest that would say why: CORRUPT, by name. */
 static void a_missing_segment_is_told(void **state)
 {
@@ -461,6 +533,9 @@ int main(void)
         cmocka_unit_test(orphans_go_on_proof_only),
         cmocka_unit_test(the_departed_move_to_the_page),
         cmocka_unit_test(a_page_that_lost_its_version_is_not_used),
+        cmocka_unit_test(who_is_not_swept_does_not_hold_up_the_page),
+        cmocka_unit_test(a_page_to_come_stays),
+        cmocka_unit_test(older_pins_keep_what_they_reach),
         cmocka_unit_test(a_missing_segment_is_told),
         cmocka_unit_test(a_pass_out_of_time_ends),
     };
