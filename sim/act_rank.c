@@ -8,7 +8,9 @@
 #include "check.h"
 #include "network.h"
 #include "protocol/handout.h"
+#include "protocol/launch.h"
 #include "tgb_maker.h"
+#include "trainer.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -51,7 +53,9 @@ typedef struct rank {
     slot slots[SLOTS_MAX]; /* a ring; the first is the cursor's step */
     uint32_t first, count;
     uint64_t plan_step;
-    bool open, walking, reads_segment, begins, thinks;
+    bool open, walking, reads_segment, begins, thinks, nonce_gone;
+    job *job; /* it reads for; NULL: for nobody */
+    uint64_t launch;
     segment_ref wanted;  /* scratch of a lookup */
     segment_ref reading; /* the segment that is being read */
     int64_t poll_ns, think_ns;
@@ -64,6 +68,7 @@ typedef struct checkpoints {
     uint64_t next; /* where the newest is written */
     bool ended;
     uint32_t slice;
+    job *job;
 } checkpoints;
 
 static checkpoints *kept(const process *p)
@@ -74,6 +79,25 @@ static checkpoints *kept(const process *p)
 bool rank_ended(const process *p)
 {
     return kept(p)->ended;
+}
+
+/* What it needs is gone: the rank starts anew, unless somebody promised to keep it. */
+static void trimmed(process *p, rank *r, uint64_t step)
+{
+    if (r->phase == RANK_STARTS) {
+        r->nonce_gone = check_trimmed(p, step);
+        return;
+    }
+    const manifest *last = model_of(p->sim)->last;
+    const group *g =
+        r->job != NULL && last != NULL ? manifest_group(last, view_text(r->job->name)) : NULL;
+    if (g != NULL && r->launch == r->job->launches &&
+        view_equal(g->launch, view_text(r->job->launch)))
+        sim_violate(p->sim, "G7", "%s: step %" PRIu64 " is gone, its launch keeps it", p->name,
+                    step);
+    else if (check_trimmed(p, step))
+        process_doom(p);
+    kept(p)->count = 0;
 }
 
 static void begin_walk(process *p, rank *r, chain_goal goal)
@@ -87,6 +111,7 @@ static void born(process *p)
 {
     rank *r = sim_alloc(sizeof *r);
     p->state = r;
+    r->job = kept(p)->ended ? NULL : kept(p)->job;
     if (chain_new(rng_u64(&p->random), NULL, &r->chain) != BW_OK ||
         segment_cache_new(CACHE_BYTES, &r->cache) != BW_OK)
         sim_defect("no memory");
@@ -97,6 +122,13 @@ static void dead(process *p, bool killed)
 {
     (void)killed;
     rank *r = p->state;
+    job *j = r->job;
+    if (j != NULL && r->launch > 0 && r->launch == j->launches) {
+        if (kept(p)->ended)
+            j->has_rank = false;
+        else
+            j->rank_died = true;
+    }
     for (uint32_t i = 0; i < SLOTS_MAX; i++)
         mem_free(r->slots[i].bytes);
     handout_free(r->handout);
@@ -144,11 +176,57 @@ static void first_cursor(process *p, const rank *r, buf *json)
     skip_range skips[2];
     for (uint32_t i = 0; i < plan->skip_count; i++)
         skips[i] = (skip_range){plan->skips[i][0], plan->skips[i][1]};
-    cursor c = {.dp = plan->dp, .skip_count = plan->skip_count, .skips = skips};
+    cursor c = {.dp = plan->dp,
+                .step = chain_held(r->chain)->trim,
+                .skip_count = plan->skip_count,
+                .skips = skips};
     memcpy(c.uuid, chain_genesis(r->chain)->uuid, UUID_BYTES);
     if (cursor_encode(&c, json) != BW_OK)
         sim_defect("a cursor that cannot be");
     MARK(p->sim, SKIPS);
+}
+
+/* Where the launch of its job began, in its own mesh: a step of another mesh from the beginning. */
+static void job_cursor(process *p, const rank *r, buf *json)
+{
+    cursor c = r->job->start;
+    const bool same = c.dp == p->sim->genesis.dp && c.mode == MODE_SAME_BATCH;
+    if (!same) {
+        c.item = 0;
+        c.has_nonce = false;
+    }
+    c.dp = p->sim->genesis.dp;
+    c.mode = MODE_SAME_BATCH;
+    if (cursor_encode(&c, json) != BW_OK)
+        sim_defect("a cursor that cannot be");
+}
+
+/* One start for all ranks of a job. False: its launch is not at hand. */
+static bool join_launch(process *p, rank *r)
+{
+    job *j = r->job;
+    uint64_t step;
+    uint32_t item;
+    bw_error error;
+    const manifest *m = chain_held(r->chain);
+    if (j->launches == 0 || j->rank_died || m->version < j->launch_version)
+        return false;
+    const group *g = manifest_group(m, view_text(j->name));
+    if (g == NULL || !view_equal(g->launch, view_text(j->launch)))
+        return false;
+    const bool given = j->how == LAUNCH_CURSOR;
+    const bw_status status =
+        launch_take(g, j->how, given ? &j->given : &j->start, &step, &item, &error);
+    if (status == BW_OK && (step != j->start.step || item != j->start.item))
+        sim_violate(p->sim, "G2",
+                    "%s takes step %" PRIu64 ", item %u from launch %s, not %" PRIu64 ", %u",
+                    p->name, step, item, j->launch, j->start.step, j->start.item);
+    else if (status != BW_OK && status != BW_LAUNCH_REUSED && status != BW_RANKS_DISAGREE)
+        sim_violate(p->sim, "G2", "%s: %s", p->name, error.message);
+    else if (status == BW_RANKS_DISAGREE && g->has_hold)
+        sim_violate(p->sim, "G2", "%s: %s", p->name, error.message);
+    r->launch = j->launches;
+    return !p->sim->violated;
 }
 
 /* The newest one, or after a loss an older one. */
@@ -183,7 +261,9 @@ static void resume(process *p, rank *r, const char *json)
         return;
     }
     const bw_status status = handout_resume(r->handout, chain_held(r->chain), &c, &error);
-    if (status != BW_OK)
+    if (status == BW_TRIMMED)
+        trimmed(p, r, c.item > 0 ? c.step : first_unskipped(p->sim, c.step));
+    else if (status != BW_OK)
         sim_violate(p->sim, "I11", "%s cannot go on from step %" PRIu64 ": %s", p->name, c.step,
                     error.message);
     else if (handout_step(r->handout) != (c.item > 0 ? c.step : first_unskipped(p->sim, c.step)) ||
@@ -207,11 +287,14 @@ static void start(process *p, rank *r)
         sim_violate(s, "I9", "%s: %s", p->name, error.message);
         return;
     }
-    const char *json = choose_cursor(p);
+    const char *json = r->job == NULL ? choose_cursor(p) : NULL;
     MARK_IF(s, RANK_LATE, json == NULL && m->next > 50);
     buf first;
     buf_init(&first, 1u << 12);
-    if (json == NULL && s->plan.skip_count > 0) {
+    if (r->job != NULL) {
+        job_cursor(p, r, &first);
+        json = buf_text(&first);
+    } else if (json == NULL && s->plan.skip_count > 0) {
         first_cursor(p, r, &first);
         json = buf_text(&first);
     }
@@ -254,7 +337,7 @@ static bool look_up(process *p, rank *r, uint64_t step, descriptor *d)
     case LOOKUP_BEYOND:
         return false;
     default:
-        sim_violate(p->sim, "G7", "%s: step %" PRIu64 " is trimmed", p->name, step);
+        trimmed(p, r, step);
         return false;
     }
 }
@@ -314,7 +397,7 @@ static bool is_whole(slot *at, const machine_reply *reply)
 static void slice_answered(process *p, rank *r, slot *at, machine_reply *reply)
 {
     if (reply->outcome == STORE_NOT_FOUND) {
-        sim_violate(p->sim, "G7", "%s: %s is missing", p->name, at->key.text);
+        trimmed(p, r, at->step);
     } else if (reply->outcome == STORE_OK && is_whole(at, reply)) {
         MARK_IF(p->sim, DAMAGED_READ_MASKED, at->misses > 0);
         at->state = SLOT_READY;
@@ -327,7 +410,6 @@ static void slice_answered(process *p, rank *r, slot *at, machine_reply *reply)
         at->state = SLOT_AGAIN;
         act_rest(p, AGAIN_NS);
     }
-    (void)r;
 }
 
 static void segment_answered(process *p, rank *r, machine_reply *reply)
@@ -336,7 +418,7 @@ static void segment_answered(process *p, rank *r, machine_reply *reply)
     object_key key;
     r->reads_segment = false;
     if (reply->outcome == STORE_NOT_FOUND) {
-        sim_violate(p->sim, "G7", "%s: a segment is missing", p->name);
+        trimmed(p, r, r->reading.last);
         return;
     }
     if (reply->outcome == STORE_OK) {
@@ -438,7 +520,9 @@ static bool walked(process *p, rank *r)
     if (status == BW_OK)
         return true;
     MARK_IF(s, NOT_READY, status == BW_NOT_READY);
-    if (status != BW_NO_NAMESPACE && status != BW_NOT_READY)
+    if (status == BW_TRIMMED)
+        trimmed(p, r, chain_held(r->chain)->next);
+    else if (status != BW_NO_NAMESPACE && status != BW_NOT_READY)
         (void)act_may_pass(p, status, &error);
     else if (p->newest_at_start > 0)
         sim_violate(s, "I3", "%s finds no namespace", p->name);
@@ -468,8 +552,10 @@ static bool check_nonce(process *p, rank *r)
     bw_error error;
     if (!handout_nonce_step(r->handout, chain_held(r->chain), &step))
         return true;
+    if (r->nonce_gone) /* swept since: nothing is to be checked */
+        return true;
     if (!look_up(p, r, step, &d))
-        return false;
+        return r->nonce_gone;
     if (handout_check_nonce(r->handout, step, d.record.nonce, &error) != BW_OK)
         sim_violate(p->sim, "I11", "%s: %s", p->name, error.message);
     return true;
@@ -503,11 +589,23 @@ static void advance(process *p)
             act_rest(p, r->poll_ns - p->sim->now_ns);
         return;
     }
+    if (r->phase == RANK_WALKS && r->job != NULL && !join_launch(p, r)) {
+        act_rest(p, POLL_MAX_NS);
+        begin_walk(p, r, CHAIN_NEWEST);
+        return;
+    }
     if (r->phase == RANK_WALKS) {
         start(p, r);
         return;
     }
 on:
+    if (r->job != NULL && r->phase != RANK_WALKS) {
+        if (r->launch != r->job->launches) { /* its job has started again */
+            process_end(p, false);
+            return;
+        }
+        r->job->rank_step = handout_step(r->handout);
+    }
     if (r->phase == RANK_STARTS && (r->walking || !check_nonce(p, r)))
         return;
     if (r->phase == RANK_WALKS || p->sim->violated)
@@ -540,5 +638,9 @@ void act_rank(sim *s, uint32_t index)
     process *p = process_add(s, &role_rank, name);
     p->keeps = sim_alloc(sizeof(checkpoints));
     kept(p)->slice = s->plan.rank_slices[index];
+    if (index == 0 && s->jobs[0] != NULL && s->plan.skip_count == 0) {
+        kept(p)->job = s->jobs[0];
+        s->jobs[0]->has_rank = true;
+    }
     process_birth_at(p, (int64_t)rng_below(&s->random, index == 0 ? NS_PER_S : 8 * NS_PER_S));
 }

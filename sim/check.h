@@ -39,7 +39,8 @@ typedef struct model_step {
 } model_step;
 
 typedef struct model_id {
-    bool known, finished;
+    bool known, finished, forgotten;
+    uint64_t swept_seq, swept_offset;
     uint32_t epoch;
     token128 token;
     uint64_t seq, offset;
@@ -57,7 +58,9 @@ typedef struct model {
     size_t step_count, step_capacity;
     model_id ids[IDS_MAX];
     hash128 sum;
-    uint64_t committed_bytes, finished;
+    uint64_t committed_bytes, swept_bytes, finished;
+    page page; /* of the last version */
+    bool has_page;
     uint64_t opens, publishes;
     bool sealed;
     int64_t sealed_ns;
@@ -74,7 +77,29 @@ void check_founded(sim *s, const object *o);
 /** The index of the id "a", "b", "c"; IDS_MAX for any other. */
 uint32_t check_id(view id);
 
+/** Groups, trim, swept and the page of the next version. */
+void check_groups(sim *s, model *m, const manifest *now, uint64_t steps);
+/** Is `id` on the page of the last version, as it stands? */
+bool check_on_page(sim *s, model *m, const manifest *now, uint32_t id);
+void check_data_deleted(sim *s, const object *o);
+void check_segment_deleted(sim *s, const object *o);
+void check_page_deleted(sim *s, const object *o);
+/** A batch that is on no chain can never be published any more. */
+bool check_over(const model *m, const tgb *t);
+bool check_state_needed(const sim *s, const object *o);
+/** Nobody can need it, whatever happens. */
+bool check_unreachable(const sim *s, const object *o);
+
 /* ---- what processes are told ---- */
+void check_launched(process *p, const char *launch, uint64_t step, uint32_t item);
+void check_pinned(process *p, const char *group_name, uint64_t nonce);
+/** Told that it is definitely not made. */
+void check_pin_lost(process *p, const char *group_name, uint64_t nonce);
+/** FENCED, GROUP_GONE or TRIMMED: is it so? False: another status. */
+bool check_refused(process *p, bw_status status, const char *group_name, const char *launch,
+                   uint64_t step);
+/** Something of `step` is not there: is it trimmed? */
+bool check_trimmed(process *p, uint64_t step);
 void check_attempted(process *p, const flight *f);
 /** `m` is proved, it was told; `newest`: proved the newest since the walk began. */
 void check_proved(process *p, const manifest *m, bool newest);

@@ -57,7 +57,7 @@ void check_opened(process *p, uint32_t id, uint32_t epoch, uint64_t seq, uint64_
 void check_fenced(process *p, uint32_t id, const token128 *token)
 {
     const model_id *m = &model_of(p->sim)->ids[id];
-    if (!m->known || token_equal(&m->token, token))
+    if (!m->known || (token_equal(&m->token, token) && !m->forgotten))
         sim_violate(p->sim, "R7", "%s was told that it is fenced, and nobody took %c over", p->name,
                     (int)('a' + id));
 }
@@ -252,6 +252,8 @@ static int check_left(void *context, object *o)
     sim *s = context;
     if (o->kind == KEY_MANIFEST && o->now != NULL && vstore_is_retired(s, o->number))
         sim_violate(s, "I15", "%s is left in a retired block", o->key.text);
+    if (s->plan.groups > 0 && check_unreachable(s, o))
+        sim_violate(s, "G9", "%s is left and nobody can reach it", o->key.text);
     return s->violated;
 }
 

@@ -86,7 +86,42 @@
     X(KILLED_BEFORE_ACK, "a producer died with its commit made and not acknowledged")              \
     X(FROZEN_ACROSS_RETIREMENT, "a create waited in a frozen process until its name was retired")  \
     X(CREATED_FROZEN_RETIRED, "CREATED waited at a frozen process until the name was retired")     \
-    X(CHAIN_BLOCKED, "a damaged manifest was taken for a blocked chain")
+    X(CHAIN_BLOCKED, "a damaged manifest was taken for a blocked chain")                           \
+    X(LIMIT_FULL, "a publish filled max_lag")                                                      \
+    X(BLOCKED_LAG, "a producer stood at max_lag")                                                  \
+    X(BLOCKED_BYTES, "a producer stood at max_bytes, behind what a group keeps")                   \
+    X(BLOCKED_SWEEP, "a producer stood at max_bytes, behind a sweep")                              \
+    X(BLOCKED_TOGETHER, "two producers stood at a limit together")                                 \
+    X(LAUNCH_RACED, "two launches of a group raced")                                               \
+    X(LAUNCH_RESUMED, "a group was resumed with a cursor")                                         \
+    X(LAUNCH_MID_STEP, "a launch began in the middle of a step")                                   \
+    X(LAUNCH_OTHER_MESH, "a launch went on with another dp or mode")                               \
+    X(LAUNCH_FENCED, "a launch was fenced by another")                                             \
+    X(LAUNCH_TRIMMED, "a launch with an unpinned cursor was refused as trimmed")                   \
+    X(PIN_AT_TRIM, "a pin was made at the very trim step")                                         \
+    X(PIN_ID_REUSED, "a pin's id was used anew in the commit that released it")                    \
+    X(PIN_FENCED, "a zombie's pin was fenced")                                                     \
+    X(PIN_IN_DOUBT, "a pin ended in doubt")                                                        \
+    X(PIN_DOUBT_WITNESSED, "the next launch found a pin in doubt made")                            \
+    X(PIN_DOUBT_GONE, "the next launch found a pin in doubt not made")                             \
+    X(PIN_RECONCILED, "a launch released what its checkpoints do not have")                        \
+    X(LAST_PIN_RELEASED, "the last pin was released and became the hold")                          \
+    X(GROUP_GONE, "a trainer's group was removed")                                                 \
+    X(GROUP_REMOVED, "an operator removed a group")                                                \
+    X(FORGOTTEN, "an operator forgot a producer")                                                  \
+    X(ROLLBACK_IN_SWEEP, "a job went back to an older pin while a sweep was at work")              \
+    X(STATE_KEPT, "the resume state of a swept step was kept")                                     \
+    X(TOLD_TRIMMED, "somebody was told that a step is trimmed")                                    \
+    X(PART_DELETED, "a part below trim was deleted")                                               \
+    X(SEGMENT_DELETED, "a segment below swept was deleted")                                        \
+    X(ORPHAN_DELETED, "an orphan was deleted")                                                     \
+    X(ORPHAN_OF_OLD_EPOCH, "an orphan of an older epoch was deleted")                              \
+    X(PAGE_MADE, "departed producers moved to the page")                                           \
+    X(PAGE_LOST, "a page that no manifest refers to was deleted")                                  \
+    X(OPEN_FROM_PAGE, "a producer on the page was opened again")                                   \
+    X(SWEEP_OVERTAKEN, "a pass was overtaken by another")                                          \
+    X(RECLAIM_KILLED_PARTS, "a sweeper died between deletes of parts and their commit")            \
+    X(RECLAIM_KILLED_SEGMENTS, "a sweeper died between its commit and the end of its pass")
 
 #define MARK_ENUM(name, text) MARK_##name,
 typedef enum mark { MARK_LIST(MARK_ENUM) MARK_COUNT } mark;

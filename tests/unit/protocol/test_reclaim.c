@@ -503,6 +503,24 @@ static void a_missing_segment_is_told(void **state)
     tear_down(&s);
 }
 
+/* The deletes took all of the time: the commit is over as it starts, and so is the pass. */
+static void a_pass_out_of_time_ends(void **state)
+{
+    (void)state;
+    scene s;
+    set_up(&s, &(reclaim_options){.apply = true});
+    reclaim_start(s.reclaim, s.w.now_ns, s.w.now_ns);
+    assert_true(world_run(&s.w, &reclaim_machine, s.reclaim));
+    assert_false(reclaim_machine.running(s.reclaim));
+    const reclaim_report *r = reclaim_reported(s.reclaim);
+    assert_int_equal(r->status, BW_IO);
+    assert_int_equal(r->error.code, BW_IO);
+    assert_int_equal(newest(&s)->swept, 0);
+    assert_int_equal(pass(&s)->steps, 25);
+    assert_int_equal(newest(&s)->swept, 25);
+    tear_down(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -519,6 +537,7 @@ int main(void)
         cmocka_unit_test(a_page_to_come_stays),
         cmocka_unit_test(older_pins_keep_what_they_reach),
         cmocka_unit_test(a_missing_segment_is_told),
+        cmocka_unit_test(a_pass_out_of_time_ends),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
