@@ -109,7 +109,8 @@ static void test_damaged_or_too_large(void **state)
     reply = (machine_reply){.outcome = STORE_FATAL, .code = BW_TOO_LARGE};
     assert_true(reply_damaged(&reply));
     refused(&f, &reply, &f.world.genesis, 2, NULL, BW_CORRUPT);
-    reply.code = BW_CORRUPT; /* no regular file */
+    reply.code = BW_CORRUPT; /* no regular file, and no word why */
+    assert_string_equal(reply_damage(&reply, "too large"), "too large");
     reply.message = "a directory";
     assert_true(reply_damaged(&reply));
     refused(&f, &reply, &f.world.genesis, 2, NULL, BW_CORRUPT);
