@@ -5,7 +5,10 @@
  * on. Each seed lets other calls fail; over all seeds each place that allocates fails somewhere. */
 #include "world.h"
 
+#include "intent_bases.h"
 #include "protocol/handout.h"
+#include "protocol/launch.h"
+#include "protocol/reclaim.h"
 #include "protocol/stage.h"
 #include <stdlib.h>
 #include <string.h>
@@ -391,12 +394,14 @@ static void makers_say_so(void **state)
     const genesis g = {.dp = 1, .cp = 1, .part_bytes = 4096, .block_size = 2};
     const commit_options options = {.backoff_max_ns = 1};
     const sweep_options sweeping = {.backoff_max_ns = 1};
+    const reclaim_options reclaiming = {.backoff_max_ns = 1, .cache_bytes = 1000};
     uint32_t made = 0, refused = 0;
-    begin(3, 6);
-    for (uint32_t i = 0; i < 200; i++) {
+    begin(3, 9);
+    for (uint32_t i = 0; i < 400; i++) {
         chain *c = NULL;
         commit *m = NULL;
         sweep *s = NULL;
+        reclaim *r = NULL;
         stage *t = NULL;
         handout *h = NULL;
         segment_cache *cache = NULL;
@@ -406,6 +411,8 @@ static void makers_say_so(void **state)
             status = commit_new(c, &options, &m);
         if (status == BW_OK)
             status = sweep_new(c, &sweeping, &s);
+        if (status == BW_OK)
+            status = reclaim_new(c, &reclaiming, &r);
         if (status == BW_OK)
             status = stage_new(0, 0, 4, 1000, &t);
         if (status == BW_OK)
@@ -419,6 +426,7 @@ static void makers_say_so(void **state)
         segment_cache_free(cache);
         handout_free(h);
         stage_free(t);
+        reclaim_free(r);
         sweep_free(s);
         commit_free(m);
         chain_free(c);
@@ -490,6 +498,84 @@ static void places_of_slices(void **state)
     handout_free(h);
 }
 
+/* A cursor is hashed to compare it: without memory it is neither another nor the same. */
+static void launches_take_their_start(void **state)
+{
+    (void)state;
+    const cursor c = {.dp = 4, .step = 7};
+    group g = {.name = view_text("g"),
+               .launch = view_text("l"),
+               .launch_number = 1,
+               .has_hold = true,
+               .hold = 7};
+    const launch_start starts[] = {LAUNCH_CURSOR, LAUNCH_GROUP};
+    uint32_t refused = 0;
+    assert_int_equal(launch_hash(&c, 7, 0, &g.cursor_hash), BW_OK);
+    begin(13, 6);
+    for (uint32_t i = 0; i < 200; i++) {
+        uint64_t step = 0;
+        uint32_t item = 0;
+        bw_error error;
+        scarce = true;
+        const bw_status status = launch_take(&g, starts[i % 2], &c, &step, &item, &error);
+        scarce = false;
+        assert_true(status == BW_OK || status == BW_NOMEM);
+        assert_true(status != BW_OK || step == 7);
+        refused += status == BW_NOMEM;
+    }
+    end();
+    assert_true(refused > 10 && refused < 190);
+}
+
+static intent_verdict try_scarce(intent *i, const manifest *base, bw_status *status)
+{
+    manifest draft;
+    intent_result result;
+    scarce = true;
+    const intent_verdict verdict = try_intent(i, base, &draft, &result);
+    scarce = false;
+    *status = result.status;
+    return verdict;
+}
+
+/* A candidate is whole, or refused for want of memory. */
+static void intents_are_whole_or_not(void **state)
+{
+    uint32_t made = 0, refused = 0;
+    assert_int_equal(bases_begin(state), 0);
+    const cursor c = {.dp = 4};
+    producer_entry entries[1] = {entry_of("m", 1, &mine)};
+    manifest base = base_of(entries, 1);
+    base_publish(&base, &entries[0], 10);
+    base.trim = 6;
+    swept_producer who = {view_text("m"), 5, 5};
+    begin(17, 8);
+    for (uint32_t k = 0; k < 200; k++) {
+        intent launch = {.kind = INTENT_LAUNCH,
+                         .launch = {.name = view_text("g"),
+                                    .launch = view_text("l"),
+                                    .start = LAUNCH_LATEST,
+                                    .cursor = &c}};
+        intent swept = {
+            .kind = INTENT_SWEPT,
+            .swept = {.step = 5, .bytes = 1000, .producers = &who, .producer_count = 1}};
+        bw_status status;
+        intent_scratch *kept = bases_scratch;
+        assert_int_equal(intent_scratch_new(&bases_scratch), BW_OK); /* of no capacity yet */
+        const intent_verdict verdict = try_scarce(k % 2 == 0 ? &launch : &swept, &base, &status);
+        intent_scratch_free(bases_scratch);
+        bases_scratch = kept;
+        assert_true(verdict == INTENT_CANDIDATE || verdict == INTENT_REFUSED);
+        if (verdict == INTENT_REFUSED)
+            assert_int_equal(status, BW_NOMEM);
+        made += verdict == INTENT_CANDIDATE;
+        refused += verdict == INTENT_REFUSED;
+    }
+    end();
+    assert_true(made > 50 && refused > 10);
+    assert_int_equal(bases_end(state), 0);
+}
+
 static void skips_and_cursors(void **state)
 {
     (void)state;
@@ -544,6 +630,8 @@ int main(void)
         cmocka_unit_test(makers_say_so),
         cmocka_unit_test(a_batch_is_staged_whole_or_not),
         cmocka_unit_test(places_of_slices),
+        cmocka_unit_test(launches_take_their_start),
+        cmocka_unit_test(intents_are_whole_or_not),
         cmocka_unit_test(skips_and_cursors),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -110,7 +110,8 @@ static void test_damaged_or_too_large(void **state)
     assert_true(reply_damaged(&reply));
     refused(&f, &reply, &f.world.genesis, 2, NULL, BW_CORRUPT);
     reply.code = BW_CORRUPT; /* no regular file, and no word why */
-    assert_string_equal(reply_damage(&reply, "too large"), "too large");
+    refused(&f, &reply, &f.world.genesis, 2, NULL, BW_CORRUPT);
+    assert_true(f.error.message[0] != '\0');
     reply.message = "a directory";
     assert_true(reply_damaged(&reply));
     refused(&f, &reply, &f.world.genesis, 2, NULL, BW_CORRUPT);
