@@ -133,7 +133,8 @@ static void doubted(reclaim *r)
     if (status != BW_OK) {
         error_copy(&r->report.error, &error);
         reclaim_end(r, status);
-    } else if (held->swept != base->swept) { /* pages, too, change with it only */
+    } else if (held->swept != base->swept || held->has_page != base->has_page ||
+               held->page.nonce != base->page.nonce) {
         memset(&r->report.error, 0, sizeof r->report.error);
         r->report.overtaken = true;
         reclaim_end(r, BW_OK);
