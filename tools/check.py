@@ -428,6 +428,7 @@ def coverage_section(run):
     # The simulator runs the same objects, and judges what they do.
     run.tests([f"{folder}/sim/bw-sim", "--from", "1000", "--seeds", "60", "--jobs", JOBS])
     reasons = uncovered_reasons()
+    unused = set(reasons)
     for layer in COVERED_LAYERS:
         code, output = run.command(["gcovr", "--root", ".", "--filter", f"src/{layer}/", "--json", "-",
                                     f"{folder}/src/{layer}"])
@@ -439,6 +440,7 @@ def coverage_section(run):
         print(f"    {layer}: {percent:.1f} % of {lines} lines, {of_branches:.2f} % of {branches} branches; "
               f"{branches - taken} not taken:", flush=True)
         for file, number, text, count in missing:
+            unused.discard((file, text))
             why = reasons.get((file, text), "no reason is known")
             print(f"        {file}:{number}: {count} of `{text}`: {why}", flush=True)
         if lines == 0 or percent < COVERAGE_PERCENT_MIN:
@@ -447,6 +449,8 @@ def coverage_section(run):
             run.fail(f"{layer}: branch coverage below {BRANCH_PERCENT_MIN[layer]} %")
         else:
             run.count.passed += 1
+    for file, text in sorted(unused):
+        run.fail(f"{UNCOVERED_REASONS}: {file}: `{text}` is taken, or is not there")
 
 
 def fuzz_section(seconds, least):

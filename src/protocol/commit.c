@@ -278,8 +278,9 @@ static void commit_reply(void *self, int64_t now_ns, machine_reply *reply)
         sound(c);
         return;
     }
+    MUST(walking(c)); /* until the chain's last request was answered */
     chain_machine.reply(c->chain, now_ns, reply);
-    if (walking(c) && !chain_machine.running(c->chain))
+    if (!chain_machine.running(c->chain))
         commit_walked(c);
     sound(c);
 }

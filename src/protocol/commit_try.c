@@ -202,7 +202,7 @@ void commit_consider(commit *c)
     case INTENT_NEED_MERGE:
         commit_need_merge(c);
         break;
-    case INTENT_CANDIDATE:
+    default: /* INTENT_CANDIDATE */
         if (c->now_ns < c->deadline_ns)
             attempt_draft(c, &draft);
         else if (c->report.conflicts > 0)
@@ -298,8 +298,8 @@ void commit_witness(commit *c)
         commit_end_with(c, COMMIT_FAILED, status);
         return;
     }
+    MUST(i->kind != INTENT_PUBLISH || c->attempt.finish || c->attempt.published > 0);
     const bool reached = i->kind == INTENT_PUBLISH && !c->attempt.finish &&
-                         c->attempt.published > 0 &&
                          c->report.result.already >= c->attempt.already + c->attempt.published;
     const bool made = (verdict == INTENT_ALREADY || reached || MUTANT(witness_always_made)) &&
                       !MUTANT(witness_always_lost);

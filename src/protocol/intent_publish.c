@@ -71,8 +71,9 @@ static uint32_t cap_room(const intent_try *t, const descriptor *d, uint32_t left
     size_t bytes = 0;
     uint32_t taken = 0;
     while (taken < left && records + taken < BLOCK_RECORDS_MAX) {
+        MUST(descriptor_bytes_max(&d[taken]) <= OWN_BYTES_MAX); /* one goes at any rate */
         bytes += descriptor_bytes_max(&d[taken]);
-        if (bytes > room || (bytes > OWN_BYTES_MAX && taken > 0))
+        if (bytes > room || bytes > OWN_BYTES_MAX)
             break;
         taken++;
     }

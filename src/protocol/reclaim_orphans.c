@@ -126,7 +126,7 @@ void reclaim_listed(reclaim *r, const store_list *list)
         key_parse(view_text(entry->key), &fields);
         /* A foreign name too long to go on from ends the listing. */
         const int size = snprintf(r->after.text, sizeof r->after.text, "%s", entry->key);
-        wild |= size < 0 || (size_t)size >= sizeof r->after.text;
+        wild |= (size_t)size >= sizeof r->after.text; /* so is a negative one */
         const verdict v = judge_key(r, &fields);
         if (v != KEEP)
             add(r, entry, &fields, v);

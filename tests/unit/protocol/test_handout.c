@@ -368,6 +368,8 @@ static void a_footer_places_the_slice(void **state)
     assert_true(plan.needs_footer);
     slices[0].framed_bytes = 0; /* cannot be packed */
     assert_int_equal(handout_place(h, &f, &plan, &error), BW_CORRUPT);
+    slices[0].framed_bytes = SLICE_BYTES_MAX + 1;
+    assert_int_equal(handout_place(h, &f, &plan, &error), BW_CORRUPT);
     slices[0].framed_bytes = lengths[0];
     const footer others[] = {
         {.nonce = 3, .items = 2, .slice_count = 3, .slices = slices},

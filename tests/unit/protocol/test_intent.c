@@ -274,6 +274,11 @@ static void publish_takes_the_last_state(void **state)
                      INTENT_CANDIDATE);
     assert_false(draft.producers[0].state_is_object);
     assert_int_equal(draft.producers[0].state.size, 0);
+    i.publish.states = states; /* the last is no text, and no object either */
+    assert_int_equal(intent_apply(&i, &base, &aid, bases_scratch, &draft, &result),
+                     INTENT_CANDIDATE);
+    assert_false(draft.producers[0].state_is_object);
+    assert_int_equal(draft.producers[0].state.size, 0);
 }
 
 /* R3: never beyond F + max_lag or max_bytes, a share of the room each, at least one TGB. Without a
@@ -409,6 +414,10 @@ static void a_publish_folds_what_is_durable(void **state)
     assert_int_equal(draft.next, 40);
     sound(&draft, &base);
     ref.last = 37;
+    assert_int_equal(intent_apply(&i, &base, &aid, bases_scratch, &draft, &result), INTENT_REFUSED);
+    assert_int_equal(result.status, BW_BUG);
+    ref.last = 38;
+    ref.first = 1;
     assert_int_equal(intent_apply(&i, &base, &aid, bases_scratch, &draft, &result), INTENT_REFUSED);
     assert_int_equal(result.status, BW_BUG);
     aid.durable_fold = NULL;

@@ -163,6 +163,17 @@ static void a_pin_in_the_middle_of_a_step_is_of_its_mesh(void **state)
     s.pins[1].item = 0;
     assert_int_equal(try_intent(&i, &s.base, &draft, &result), INTENT_CANDIDATE);
     sound(&draft, &s.base);
+    /* Another pin of that step, made before an item more was handed out, does not speak for it. */
+    set_up(&s, PINNED);
+    s.pins[0].step = 8;
+    s.pins[0].item = 1;
+    s.cursor.dp = 2;
+    i = launch_of("new", LAUNCH_GROUP, &s.cursor);
+    assert_int_equal(try_intent(&i, &s.base, &draft, &result), INTENT_REFUSED);
+    s.cursor.dp = 4;
+    i = launch_of("new", LAUNCH_GROUP, &s.cursor);
+    assert_int_equal(try_intent(&i, &s.base, &draft, &result), INTENT_CANDIDATE);
+    assert_int_equal(result.start_item, 2);
 }
 
 /* A launch id is used once: the same cursor is a lost reply, another one LAUNCH_REUSED. */

@@ -418,6 +418,35 @@ static void what_cannot_be(void **state)
     sound(&draft, &base);
 }
 
+/* The same pin again is success; the same id with another place or another cursor is another pin.
+ */
+static void the_same_pin_again(void **state)
+{
+    (void)state;
+    producer_entry entries[1] = {entry_of("m", 1, &mine)};
+    manifest base = base_of(entries, 1), draft;
+    base_publish(&base, &entries[0], 10);
+    pin there = pin_at("p", 4), wanted = there;
+    group g = {.name = view_text("g"),
+               .launch = view_text("l"),
+               .launch_number = 7,
+               .pins = &there,
+               .pin_count = 1};
+    base.groups = &g;
+    base.group_count = 1;
+    intent i = {.kind = INTENT_PIN,
+                .pin = {.group = view_text("g"), .launch = view_text("l"), .pin = &wanted}};
+    intent_result result;
+    assert_int_equal(try_intent(&i, &base, &draft, &result), INTENT_ALREADY);
+    wanted.item = 2;
+    assert_int_equal(try_intent(&i, &base, &draft, &result), INTENT_REFUSED);
+    assert_int_equal(result.status, BW_PIN_EXISTS);
+    wanted = there;
+    wanted.cursor_hash.bytes[3] ^= 1;
+    assert_int_equal(try_intent(&i, &base, &draft, &result), INTENT_REFUSED);
+    assert_int_equal(result.status, BW_PIN_EXISTS);
+}
+
 /* Checkpoints outlive the end of the data. */
 static void a_sealed_namespace_takes_pins(void **state)
 {
@@ -449,6 +478,7 @@ int main(void)
         cmocka_unit_test(the_last_pin_of_one_of_two_groups),
         cmocka_unit_test(a_release_applied_again_after_its_id_was_used_anew),
         cmocka_unit_test(what_cannot_be),
+        cmocka_unit_test(the_same_pin_again),
         cmocka_unit_test(a_sealed_namespace_takes_pins),
     };
     return cmocka_run_group_tests_name("intent_pin", tests, bases_begin, bases_end);

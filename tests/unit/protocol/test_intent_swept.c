@@ -161,6 +161,9 @@ static void what_cannot_be(void **state)
     who[0].offset = 7;
     refused_with(&i, &s.base, BW_BUG);
     who[0].offset = 4;
+    who[1].id = view_text("z");
+    refused_with(&i, &s.base, BW_BUG); /* of nobody, behind all */
+    who[1].id = view_text("b");
     who[0].id = view_text("aa");
     refused_with(&i, &s.base, BW_BUG); /* of nobody */
     who[0] = who[1];
@@ -170,6 +173,9 @@ static void what_cannot_be(void **state)
     s.entries[0].swept_seq = 5;
     refused_with(&i, &s.base, BW_BUG); /* back */
     s.entries[0].swept_seq = 0;
+    s.entries[0].swept_offset = 5;
+    refused_with(&i, &s.base, BW_BUG);
+    s.entries[0].swept_offset = 0;
     assert_int_equal(try_intent(&i, &s.base, &draft, &result), INTENT_CANDIDATE);
     manifest *next = next_of(&draft, &s.base);
     intent shorter = swept_of(who, 0, 3);
@@ -255,12 +261,52 @@ static void page_table(void **state)
     bases_genesis.page_min = 2;
 }
 
+/* Whoever is on the page must be there as the base has him; else he stays in the map, and with one
+ * too few nobody moves. */
+static void the_page_has_entries_as_they_are(void **state)
+{
+    (void)state;
+    for (uint32_t k = 0; k < 6; k++) {
+        scene s;
+        set_up(&s);
+        s.entries[0].finished = s.entries[2].forgotten = true;
+        s.base.finished_producers = 1;
+        producer_entry departing[2] = {s.entries[0], s.entries[2]};
+        departing[0].swept_seq = departing[0].swept_offset = 6;
+        if (k == 1)
+            departing[0].token = other;
+        if (k == 2)
+            departing[0].epoch++;
+        if (k == 3)
+            departing[0].seq--;
+        if (k == 4)
+            departing[0].forgotten = true;
+        if (k == 5) { /* alike, and both at work */
+            departing[0].finished = s.entries[0].finished = false;
+            s.base.finished_producers = 0;
+        }
+        const page p = {.version = 10, .count = 2, .entries = departing};
+        const page_ref ref = {.version = 10, .nonce = 4, .entries = 2, .bytes = 9};
+        swept_producer who[2];
+        intent i = swept_of(who, 0, 11);
+        i.swept.page = &p;
+        i.swept.page_ref = &ref;
+        manifest draft;
+        intent_result result;
+        assert_int_equal(try_intent(&i, &s.base, &draft, &result), INTENT_CANDIDATE);
+        assert_int_equal(draft.has_page, k == 0);
+        assert_int_equal(draft.producer_count, k == 0 ? 1 : 3);
+        tear_down(&s);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(swept_table),
         cmocka_unit_test(what_cannot_be),
         cmocka_unit_test(page_table),
+        cmocka_unit_test(the_page_has_entries_as_they_are),
     };
     return cmocka_run_group_tests_name("intent_swept", tests, bases_begin, bases_end);
 }

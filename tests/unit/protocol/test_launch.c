@@ -91,19 +91,23 @@ static void both_places_are_named(void **state)
 static void the_newest_of_a_group(void **state)
 {
     (void)state;
-    pin pins[3] = {{.id = view_text("a"), .step = 5, .item = 9},
+    pin pins[4] = {{.id = view_text("a"), .step = 5, .item = 9},
                    {.id = view_text("b"), .step = 8, .item = 4},
-                   {.id = view_text("c"), .step = 8, .item = 2}};
+                   {.id = view_text("c"), .step = 8, .item = 2},
+                   {.id = view_text("d"), .step = 6, .item = 9}};
     group g = {.has_hold = true, .hold = 9, .pins = pins};
     uint64_t step;
     uint32_t item;
     launch_newest(&g, &step, &item);
     assert_int_equal(step, 9);
     assert_int_equal(item, 0);
-    g.pin_count = 3;
+    g.pin_count = 4;
     launch_newest(&g, &step, &item);
     assert_int_equal(step, 8);
     assert_int_equal(item, 4);
+    pins[2].item = 5;
+    launch_newest(&g, &step, &item);
+    assert_int_equal(item, 5);
 }
 
 int main(void)

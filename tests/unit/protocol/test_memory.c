@@ -5,7 +5,9 @@
  * on. Each seed lets other calls fail; over all seeds each place that allocates fails somewhere. */
 #include "retained.h"
 
+#include "intent_bases.h"
 #include "protocol/handout.h"
+#include "protocol/launch.h"
 #include "protocol/reclaim.h"
 #include "protocol/stage.h"
 #include <stdio.h>
@@ -163,7 +165,162 @@ static void commits_lose_and_double_nothing(void **state)
     assert_true(failed > 1000);
 }
 
+#define FIRST_INDEX "segment/00000000000000000000-"
+
+/* Alone, a producer puts segments and indexes beside its creates. An index that cannot be put
+ * early becomes one that a publish waits for. */
+static void folds_and_merges_of_a_producer_alone(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+        world w;
+        actor p, q;
+        world_open(&w, &(world_options){.block_size = 4, .tail_cap = 64});
+        actor_start(&p, &w, "p");
+        actor_start(&q, &w, "q");
+        actor_open(&p);
+        world_fault(&w, FAULT_SAY, STORE_PUT, FIRST_INDEX, 1, UINT32_MAX, STORE_RETRY);
+        while (chain_held(p.chain)->ref_count < 2 * INDEX_CHILDREN - 1)
+            actor_publish(&p, 1);
+        begin(seed, 8);
+        insist(&p, 1, false);
+        end();
+        actor_open(&q);
+        world_calm(&w);
+        begin(seed, 8);
+        insist(&q, 1, false);
+        for (uint32_t i = 0; i < 4; i++)
+            insist(&p, 1, false);
+        end();
+        assert_int_equal(world_check(&w), p.seq + q.seq);
+        actor_stop(&p);
+        actor_stop(&q);
+        world_close(&w);
+    }
+}
+
+/* The name of an attempt is retired: the witness may want memory for a verdict. */
+static void a_witness_without_memory(void **state)
+{
+    (void)state;
+    uint32_t refused = 0;
+    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+        world w;
+        actor p, q;
+        world_open(&w, &(world_options){.block_size = 2, .tail_cap = 65536});
+        actor_start(&p, &w, "p");
+        actor_start(&q, &w, "q");
+        actor_open(&q);
+        actor_open(&p);
+        world_fault(&w, FAULT_HOLD, STORE_CREATE, "manifest/", 0, 1, STORE_PENDING);
+        actor_begin_publish(&p, 8, false);
+        assert_false(actor_drive(&p));
+        for (uint32_t i = 0; i < 6; i++)
+            actor_open(&q);
+        (void)world_sweep(&w);
+        begin(seed, 12);
+        assert_true(actor_release(&p, true, STORE_PENDING));
+        end();
+        const commit_report *r = actor_report(&p);
+        if (r->end == COMMIT_DONE) {
+            actor_settle(&p);
+        } else {
+            assert_int_equal(r->status, BW_NOMEM);
+            refused += r->open_unknown;
+            p.call--; /* the same batches once more */
+        }
+        insist(&p, r->end == COMMIT_DONE ? 1 : 8, false);
+        assert_int_equal(world_check(&w), p.seq);
+        actor_stop(&p);
+        actor_stop(&q);
+        world_close(&w);
+    }
+    assert_true(refused > 0);
+}
+
+static void refer(manifest *draft, void *context)
+{
+    draft->has_page = true;
+    draft->page = *(const page_ref *)context;
+    draft->finished_producers++;
+}
+
+/* Who is on the page only is read from there. */
+static void a_departed_id_comes_back(void **state)
+{
+    (void)state;
+    producer_entry e = {.id = view_text("p"),
+                        .epoch = 3,
+                        .finished = true,
+                        .seq = 4,
+                        .offset = 40,
+                        .swept_seq = 4,
+                        .swept_offset = 40,
+                        .last_publish = 2,
+                        .last_commit = 2};
+    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+        world w;
+        actor p, q;
+        buf out;
+        object_key key;
+        page departed = {.version = 3, .count = 1, .entries = &e};
+        world_open(&w, &(world_options){.block_size = 4});
+        memcpy(departed.uuid, w.genesis.uuid, UUID_BYTES);
+        buf_init(&out, 1 << 20);
+        assert_int_equal(page_encode(&departed, &out), BW_OK);
+        page_ref ref = {.version = 3, .nonce = 6, .bytes = out.size, .entries = 1};
+        assert_int_equal(hash_bytes(out.data, out.size, &ref.hash), BW_OK);
+        key_page(&key, 3, 6);
+        assert_int_equal(mem_space_set(w.space, key.text, out.data, out.size), BW_OK);
+        buf_free(&out);
+        actor_start(&q, &w, "q");
+        actor_open(&q);
+        world_plant(&w, refer, &ref);
+        actor_start(&p, &w, "p");
+        begin(seed, 12);
+        insist_open(&p, true);
+        insist(&p, 1, false);
+        end();
+        assert_int_equal(p.epoch, 4);
+        assert_int_equal(p.offset, 50);
+        actor_stop(&p);
+        actor_stop(&q);
+        world_close(&w);
+    }
+}
+
 /* ---- walks, sweeps, inits ---- */
+
+/* A reader that skipped versions adds up what lies between, in the tail or in a segment. */
+static void gaps_are_checked(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+        world w;
+        actor p;
+        world_open(&w, &(world_options){.block_size = 4, .tail_cap = seed % 2 == 0 ? 65536 : 512});
+        actor_start(&p, &w, "p");
+        actor_open(&p);
+        for (uint32_t i = 0; i < 13; i++)
+            actor_publish(&p, 1);
+        chain *reader = world_chain(&w);
+        for (uint32_t i = 0; i < 12; i++)
+            actor_publish(&p, 1);
+        begin(seed, 12);
+        bw_status status = BW_NOMEM;
+        for (uint32_t tries = 0; status != BW_OK && tries < TRIES_MAX; tries++) {
+            status = world_walk(&w, reader, CHAIN_REOPEN);
+            assert_true(status == BW_OK || status == BW_NOMEM);
+        }
+        end();
+        assert_int_equal(status, BW_OK);
+        assert_int_equal(chain_held(reader)->next, 25);
+        assert_true(chain_counted(reader)->skipped_checks > 0);
+        chain_free(reader);
+        actor_stop(&p);
+        world_close(&w);
+    }
+}
 
 static void walks_and_sweeps_come_to_the_newest(void **state)
 {
@@ -457,12 +614,14 @@ static void makers_say_so(void **state)
     const genesis g = {.dp = 1, .cp = 1, .part_bytes = 4096, .block_size = 2};
     const commit_options options = {.backoff_max_ns = 1};
     const sweep_options sweeping = {.backoff_max_ns = 1};
+    const reclaim_options reclaiming = {.backoff_max_ns = 1, .cache_bytes = 1000};
     uint32_t made = 0, refused = 0;
-    begin(3, 3);
-    for (uint32_t i = 0; i < 200; i++) {
+    begin(3, 9);
+    for (uint32_t i = 0; i < 400; i++) {
         chain *c = NULL;
         commit *m = NULL;
         sweep *s = NULL;
+        reclaim *r = NULL;
         stage *t = NULL;
         handout *h = NULL;
         segment_cache *cache = NULL;
@@ -472,6 +631,8 @@ static void makers_say_so(void **state)
             status = commit_new(c, &options, &m);
         if (status == BW_OK)
             status = sweep_new(c, &sweeping, &s);
+        if (status == BW_OK)
+            status = reclaim_new(c, &reclaiming, &r);
         if (status == BW_OK)
             status = stage_new(0, 0, 4, 1000, &t);
         if (status == BW_OK)
@@ -485,6 +646,7 @@ static void makers_say_so(void **state)
         segment_cache_free(cache);
         handout_free(h);
         stage_free(t);
+        reclaim_free(r);
         sweep_free(s);
         commit_free(m);
         chain_free(c);
@@ -518,6 +680,120 @@ static void a_batch_is_staged_whole_or_not(void **state)
     end();
     assert_true(staged > 0 && staged < 60);
     stage_free(s);
+}
+
+static void places_of_slices(void **state)
+{
+    (void)state;
+    const genesis g = {.dp = 2, .cp = 1, .part_bytes = 4096, .block_size = 2};
+    const uint64_t lengths[2] = {200, 300};
+    footer_slice slices[2] = {{.framed_bytes = 200}, {.framed_bytes = 300}};
+    tgb_extent extent;
+    assert_int_equal(tgb_pack(lengths, 2, g.part_bytes, 100, NULL, &extent), BW_OK);
+    const descriptor d = {.record = {.nonce = 3},
+                          .shape = {.form = FORM_FOOTER,
+                                    .parts = 1,
+                                    .items = 1,
+                                    .footer_bytes = 100,
+                                    .uniform = extent.footer_offset,
+                                    .total_bytes = extent.total_bytes}};
+    const footer f = {.nonce = 3, .dp = 2, .cp = 1, .items = 1, .slice_count = 2, .slices = slices};
+    handout *h;
+    uint32_t placed = 0, refused = 0;
+    assert_int_equal(handout_new(&g, (position){1, 0}, 2, MODE_SAME_BATCH, &h, NULL), BW_OK);
+    begin(11, 3);
+    for (uint32_t i = 0; i < 60; i++) {
+        fetch_plan plan;
+        assert_int_equal(handout_plan(h, 0, 0, &d, &plan, NULL), BW_OK);
+        scarce = true;
+        const bw_status status = handout_place(h, &f, &plan, NULL);
+        scarce = false;
+        assert_true(status == BW_OK || status == BW_NOMEM);
+        assert_int_equal(plan.needs_footer, status != BW_OK);
+        placed += status == BW_OK;
+        refused += status == BW_NOMEM;
+    }
+    end();
+    assert_true(placed > 10 && refused > 10);
+    handout_free(h);
+}
+
+/* A cursor is hashed to compare it: without memory it is neither another nor the same. */
+static void launches_take_their_start(void **state)
+{
+    (void)state;
+    const cursor c = {.dp = 4, .step = 7};
+    group g = {.name = view_text("g"),
+               .launch = view_text("l"),
+               .launch_number = 1,
+               .has_hold = true,
+               .hold = 7};
+    const launch_start starts[] = {LAUNCH_CURSOR, LAUNCH_GROUP};
+    uint32_t refused = 0;
+    assert_int_equal(launch_hash(&c, 7, 0, &g.cursor_hash), BW_OK);
+    begin(13, 6);
+    for (uint32_t i = 0; i < 200; i++) {
+        uint64_t step = 0;
+        uint32_t item = 0;
+        bw_error error;
+        scarce = true;
+        const bw_status status = launch_take(&g, starts[i % 2], &c, &step, &item, &error);
+        scarce = false;
+        assert_true(status == BW_OK || status == BW_NOMEM);
+        assert_true(status != BW_OK || step == 7);
+        refused += status == BW_NOMEM;
+    }
+    end();
+    assert_true(refused > 10 && refused < 190);
+}
+
+static intent_verdict try_scarce(intent *i, const manifest *base, bw_status *status)
+{
+    manifest draft;
+    intent_result result;
+    scarce = true;
+    const intent_verdict verdict = try_intent(i, base, &draft, &result);
+    scarce = false;
+    *status = result.status;
+    return verdict;
+}
+
+/* A candidate is whole, or refused for want of memory. */
+static void intents_are_whole_or_not(void **state)
+{
+    uint32_t made = 0, refused = 0;
+    assert_int_equal(bases_begin(state), 0);
+    const cursor c = {.dp = 4};
+    producer_entry entries[1] = {entry_of("m", 1, &mine)};
+    manifest base = base_of(entries, 1);
+    base_publish(&base, &entries[0], 10);
+    base.trim = 6;
+    swept_producer who = {view_text("m"), 5, 5};
+    begin(17, 8);
+    for (uint32_t k = 0; k < 200; k++) {
+        intent launch = {.kind = INTENT_LAUNCH,
+                         .launch = {.name = view_text("g"),
+                                    .launch = view_text("l"),
+                                    .start = LAUNCH_LATEST,
+                                    .cursor = &c}};
+        intent swept = {
+            .kind = INTENT_SWEPT,
+            .swept = {.step = 5, .bytes = 1000, .producers = &who, .producer_count = 1}};
+        bw_status status;
+        intent_scratch *kept = bases_scratch;
+        assert_int_equal(intent_scratch_new(&bases_scratch), BW_OK); /* of no capacity yet */
+        const intent_verdict verdict = try_scarce(k % 2 == 0 ? &launch : &swept, &base, &status);
+        intent_scratch_free(bases_scratch);
+        bases_scratch = kept;
+        assert_true(verdict == INTENT_CANDIDATE || verdict == INTENT_REFUSED);
+        if (verdict == INTENT_REFUSED)
+            assert_int_equal(status, BW_NOMEM);
+        made += verdict == INTENT_CANDIDATE;
+        refused += verdict == INTENT_REFUSED;
+    }
+    end();
+    assert_true(made > 50 && refused > 10);
+    assert_int_equal(bases_end(state), 0);
 }
 
 static void skips_and_cursors(void **state)
@@ -565,6 +841,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(commits_lose_and_double_nothing),
+        cmocka_unit_test(folds_and_merges_of_a_producer_alone),
+        cmocka_unit_test(a_witness_without_memory),
+        cmocka_unit_test(a_departed_id_comes_back),
+        cmocka_unit_test(gaps_are_checked),
         cmocka_unit_test(walks_and_sweeps_come_to_the_newest),
         cmocka_unit_test(an_init_that_ran_out_of_memory_can_be_finished),
         cmocka_unit_test(jobs_pin_and_give_back),
@@ -572,6 +852,9 @@ int main(void)
         cmocka_unit_test(a_pass_without_memory_from_its_nth_request_on),
         cmocka_unit_test(makers_say_so),
         cmocka_unit_test(a_batch_is_staged_whole_or_not),
+        cmocka_unit_test(places_of_slices),
+        cmocka_unit_test(launches_take_their_start),
+        cmocka_unit_test(intents_are_whole_or_not),
         cmocka_unit_test(skips_and_cursors),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -108,6 +108,10 @@ static void a_missing_page(void **state)
     assert_int_equal(open_gone(&s, false)->status, BW_CORRUPT);
     world_fault(&s.w, FAULT_SAY, STORE_GET, "page/", 0, 1, STORE_DENIED);
     assert_int_equal(open_gone(&s, false)->status, BW_DENIED);
+    /* Larger than a page can be, says the store: that is an answer, and a verdict. */
+    world_fault(&s.w, FAULT_SAY, STORE_GET, "page/", 0, 1, STORE_FATAL);
+    s.w.faults[0].code = BW_TOO_LARGE;
+    assert_int_equal(open_gone(&s, false)->status, BW_CORRUPT);
     tear_down(&s);
 }
 
