@@ -3,7 +3,7 @@
 /* Memory runs out, or a hash cannot be computed, anywhere inside of codec and protocol: each call
  * ends with BW_NOMEM or gets through, nothing is published twice or lost, and the same handle goes
  * on. Each seed lets other calls fail; over all seeds each place that allocates fails somewhere. */
-#include "retained.h"
+#include "scarcity.h"
 
 #include "intent_bases.h"
 #include "protocol/handout.h"
@@ -13,88 +13,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define SEEDS 40u
-#define TRIES_MAX 200u
-
-static bool scarce; /* a request may fail */
-static uint32_t one_in;
-static rng dice;
-static uint64_t failed;
-static uint32_t nth; /* this request from now on fails; 0: see one_in */
-static bool ever;    /* … and all after it */
-
-static bool fails(void)
-{
-    if (!scarce)
-        return false;
-    if (nth > 0) {
-        if (nth > 1) {
-            nth--;
-            return false;
-        }
-        nth = ever ? 1 : 0;
-    } else if (one_in == 0 || rng_below(&dice, one_in) != 0) {
-        return false;
-    }
-    failed++;
-    return true;
-}
-
-/* The linker gives these names. */
-void *__real_malloc(size_t bytes);
-void *__real_calloc(size_t count, size_t bytes);
-void *__real_realloc(void *memory, size_t bytes);
-bw_status __real_hash_bytes(const void *bytes, size_t size, hash128 *out);
-bw_status __real_hash_pieces(const hash_piece *pieces, size_t count, hash128 *out);
-void *__wrap_malloc(size_t bytes);
-void *__wrap_calloc(size_t count, size_t bytes);
-void *__wrap_realloc(void *memory, size_t bytes);
-bw_status __wrap_hash_bytes(const void *bytes, size_t size, hash128 *out);
-bw_status __wrap_hash_pieces(const hash_piece *pieces, size_t count, hash128 *out);
-
-void *__wrap_malloc(size_t bytes)
-{
-    return fails() ? NULL : __real_malloc(bytes);
-}
-
-void *__wrap_calloc(size_t count, size_t bytes)
-{
-    return fails() ? NULL : __real_calloc(count, bytes);
-}
-
-void *__wrap_realloc(void *memory, size_t bytes)
-{
-    return fails() ? NULL : __real_realloc(memory, bytes);
-}
-
-bw_status __wrap_hash_bytes(const void *bytes, size_t size, hash128 *out)
-{
-    return fails() ? BW_NOMEM : __real_hash_bytes(bytes, size, out);
-}
-
-bw_status __wrap_hash_pieces(const hash_piece *pieces, size_t count, hash128 *out)
-{
-    return fails() ? BW_NOMEM : __real_hash_pieces(pieces, count, out);
-}
-
-static void machines_turn(bool its)
-{
-    scarce = its;
-}
-
-static void begin(uint64_t seed, uint32_t odds)
-{
-    rng_seed(&dice, seed);
-    one_in = odds;
-    world_turn = machines_turn;
-}
-
-static void end(void)
-{
-    world_turn = NULL;
-    scarce = false;
-}
 
 /* ---- commits ---- */
 
@@ -117,21 +35,6 @@ static void insist(actor *a, uint32_t count, bool finish)
     fail_msg("%u tries were not enough", TRIES_MAX);
 }
 
-static void insist_open(actor *a, bool reopen)
-{
-    for (uint32_t tries = 0; tries < TRIES_MAX; tries++) {
-        actor_begin_open(a, reopen);
-        assert_true(actor_drive(a));
-        const commit_report *r = actor_report(a);
-        if (r->end == COMMIT_DONE) {
-            actor_settle(a);
-            return;
-        }
-        assert_int_equal(r->status, BW_NOMEM);
-    }
-    fail_msg("%u tries were not enough", TRIES_MAX);
-}
-
 static void commits_lose_and_double_nothing(void **state)
 {
     (void)state;
@@ -142,7 +45,7 @@ static void commits_lose_and_double_nothing(void **state)
         world_open(&w, &(world_options){.block_size = 4, .tail_cap = 256});
         actor_start(&p, &w, "p");
         actor_start(&q, &w, "q");
-        begin(seed, seed % 2 == 0 ? 20 : 200);
+        scarcity_begin(seed, seed % 2 == 0 ? 20 : 200);
         insist_open(&p, false);
         insist_open(&q, false);
         for (uint32_t i = 0; i < 90; i++) {
@@ -154,7 +57,7 @@ static void commits_lose_and_double_nothing(void **state)
             if (i % 7 == 3)
                 world_fault(&w, FAULT_APPLY_SAY, STORE_CREATE, "manifest/", 0, 1, STORE_UNKNOWN);
         }
-        end();
+        scarcity_end();
         world_calm(&w);
         (void)world_sweep(&w);
         assert_int_equal(world_check(&w), published);
@@ -162,7 +65,7 @@ static void commits_lose_and_double_nothing(void **state)
         actor_stop(&q);
         world_close(&w);
     }
-    assert_true(failed > 1000);
+    assert_true(scarcity.failed > 1000);
 }
 
 #define FIRST_INDEX "segment/00000000000000000000-"
@@ -182,16 +85,16 @@ static void folds_and_merges_of_a_producer_alone(void **state)
         world_fault(&w, FAULT_SAY, STORE_PUT, FIRST_INDEX, 1, UINT32_MAX, STORE_RETRY);
         while (chain_held(p.chain)->ref_count < 2 * INDEX_CHILDREN - 1)
             actor_publish(&p, 1);
-        begin(seed, 8);
+        scarcity_begin(seed, 8);
         insist(&p, 1, false);
-        end();
+        scarcity_end();
         actor_open(&q);
         world_calm(&w);
-        begin(seed, 8);
+        scarcity_begin(seed, 8);
         insist(&q, 1, false);
         for (uint32_t i = 0; i < 4; i++)
             insist(&p, 1, false);
-        end();
+        scarcity_end();
         assert_int_equal(world_check(&w), p.seq + q.seq);
         actor_stop(&p);
         actor_stop(&q);
@@ -218,9 +121,9 @@ static void a_witness_without_memory(void **state)
         for (uint32_t i = 0; i < 6; i++)
             actor_open(&q);
         (void)world_sweep(&w);
-        begin(seed, 12);
+        scarcity_begin(seed, 12);
         assert_true(actor_release(&p, true, STORE_PENDING));
-        end();
+        scarcity_end();
         const commit_report *r = actor_report(&p);
         if (r->end == COMMIT_DONE) {
             actor_settle(&p);
@@ -277,10 +180,10 @@ static void a_departed_id_comes_back(void **state)
         actor_open(&q);
         world_plant(&w, refer, &ref);
         actor_start(&p, &w, "p");
-        begin(seed, 12);
+        scarcity_begin(seed, 12);
         insist_open(&p, true);
         insist(&p, 1, false);
-        end();
+        scarcity_end();
         assert_int_equal(p.epoch, 4);
         assert_int_equal(p.offset, 50);
         actor_stop(&p);
@@ -306,13 +209,13 @@ static void gaps_are_checked(void **state)
         chain *reader = world_chain(&w);
         for (uint32_t i = 0; i < 12; i++)
             actor_publish(&p, 1);
-        begin(seed, 12);
+        scarcity_begin(seed, 12);
         bw_status status = BW_NOMEM;
         for (uint32_t tries = 0; status != BW_OK && tries < TRIES_MAX; tries++) {
             status = world_walk(&w, reader, CHAIN_REOPEN);
             assert_true(status == BW_OK || status == BW_NOMEM);
         }
-        end();
+        scarcity_end();
         assert_int_equal(status, BW_OK);
         assert_int_equal(chain_held(reader)->next, 25);
         assert_true(chain_counted(reader)->skipped_checks > 0);
@@ -334,7 +237,7 @@ static void walks_and_sweeps_come_to_the_newest(void **state)
         chain *reader = world_chain(&w);
         for (uint32_t i = 0; i < 40; i++)
             actor_publish(&p, 2);
-        begin(seed, 30);
+        scarcity_begin(seed, 30);
         bw_status status = BW_NOMEM;
         for (uint32_t tries = 0; status != BW_OK && tries < TRIES_MAX; tries++) {
             status = world_walk(&w, reader, CHAIN_NEWEST);
@@ -352,7 +255,7 @@ static void walks_and_sweeps_come_to_the_newest(void **state)
             status = sweep_reported(s)->status;
             assert_true(status == BW_OK || status == BW_NOMEM);
         }
-        end();
+        scarcity_end();
         assert_int_equal(status, BW_OK);
         assert_true(world_has_marker(&w, 0));
         assert_false(world_has_manifest(&w, 1));
@@ -376,12 +279,12 @@ static void an_init_that_ran_out_of_memory_can_be_finished(void **state)
         mem_space_free(w.space);
         assert_int_equal(mem_space_new(&w.space), BW_OK);
         assert_int_equal(store_mem_open(w.space, &w.store, NULL), BW_OK);
-        begin(seed, 4);
+        scarcity_begin(seed, 4);
         bw_status status = BW_NOMEM;
         for (uint32_t tries = 0; status != BW_OK && tries < TRIES_MAX; tries++) {
-            scarce = true;
+            scarcity.scarce = true;
             status = create_new(&w.genesis, 1000, &nonce, &c);
-            scarce = false;
+            scarcity.scarce = false;
             assert_true(status == BW_OK || status == BW_NOMEM);
             if (status != BW_OK)
                 continue;
@@ -391,219 +294,11 @@ static void an_init_that_ran_out_of_memory_can_be_finished(void **state)
             assert_true(status == BW_OK || status == BW_NOMEM);
             create_free(c);
         }
-        end();
+        scarcity_end();
         assert_int_equal(status, BW_OK);
         chain_free(world_chain(&w));
         world_close(&w);
     }
-}
-
-/* ---- jobs and what they give back ---- */
-
-typedef struct job {
-    world w;
-    actor p, q, gone[4];
-    state_ref refs[64];
-    cursor start;
-    chain *chain;
-    reclaim *reclaim;
-} job;
-
-static void insist_intent(actor *a, const intent *i)
-{
-    for (uint32_t tries = 0; tries < TRIES_MAX; tries++) {
-        actor_begin_intent(a, i);
-        assert_true(actor_drive(a));
-        const commit_report *r = actor_report(a);
-        if (r->end == COMMIT_DONE)
-            return;
-        if (r->status != BW_NOMEM)
-            fail_msg("%s: %s", bw_status_name(r->status), r->error.message);
-    }
-    fail_msg("%u tries were not enough", TRIES_MAX);
-}
-
-static void insist_publish(job *j, actor *a, uint32_t count, bool finish)
-{
-    for (uint32_t tries = 0; tries < TRIES_MAX; tries++) {
-        void (*turn)(bool) = world_turn;
-        world_turn = NULL; /* the staging is not what is tried here */
-        scarce = false;
-        const uint64_t seq = a->seq;
-        retained_begin_publish(a, count, finish, j->refs);
-        world_turn = turn;
-        assert_true(actor_drive(a));
-        const commit_report *r = actor_report(a);
-        if (r->end == COMMIT_DONE) {
-            actor_settle(a);
-            assert_int_equal(a->seq, seq + count);
-            return;
-        }
-        assert_int_equal(r->status, BW_NOMEM);
-    }
-    fail_msg("%u tries were not enough", TRIES_MAX);
-}
-
-static void insist_pin(job *j, const char *id, uint64_t step, const char *old, uint64_t old_step)
-{
-    const pin p = {.id = view_text(id), .nonce = step + 1, .step = step};
-    const pin_key key = {.id = view_text(old), .nonce = old_step + 1};
-    insist_intent(&j->q, &(intent){.kind = INTENT_PIN,
-                                   .pin = {.group = view_text("g"),
-                                           .launch = view_text("one"),
-                                           .pin = &p,
-                                           .releases = &key,
-                                           .release_count = *old != '\0'}});
-}
-
-static void renew(job *j)
-{
-    const reclaim_options options = {.apply = true,
-                                     .orphans = true,
-                                     .cache_bytes = 900,
-                                     .backoff_min_ns = 1,
-                                     .backoff_max_ns = 1,
-                                     .seed = ++j->w.seed};
-    reclaim_free(j->reclaim);
-    chain_free(j->chain);
-    assert_int_equal(chain_new(++j->w.seed, NULL, &j->chain), BW_OK);
-    assert_int_equal(reclaim_new(j->chain, &options, &j->reclaim), BW_OK);
-}
-
-static bw_status pass(job *j)
-{
-    reclaim_start(j->reclaim, j->w.now_ns, TIME_NEVER);
-    assert_true(world_run(&j->w, &reclaim_machine, j->reclaim));
-    const reclaim_report *r = reclaim_reported(j->reclaim);
-    if (r->status != BW_OK && r->status != BW_NOMEM)
-        fail_msg("%s: %s", bw_status_name(r->status), r->error.message);
-    assert_false(r->overtaken);
-    return r->status;
-}
-
-/* Steps in segments, three that depart, one that is forgotten, rubbish of a dead incarnation. */
-static void job_begin(job *j)
-{
-    memset(j, 0, sizeof *j);
-    j->start.dp = 1;
-    world_open(&j->w, &(world_options){.block_size = 4, .tail_cap = 256});
-    actor_start(&j->p, &j->w, "p");
-    actor_start(&j->q, &j->w, "q");
-    for (uint32_t k = 0; k < 4; k++) {
-        char id[8];
-        (void)snprintf(id, sizeof id, "a%u", k);
-        actor_start(&j->gone[k], &j->w, id);
-    }
-}
-
-static void job_lives(job *j, uint64_t first)
-{
-    insist_open(&j->p, false);
-    insist_open(&j->q, false);
-    insist_intent(&j->q, &(intent){.kind = INTENT_LAUNCH,
-                                   .launch = {.name = view_text("g"),
-                                              .launch = view_text("one"),
-                                              .start = LAUNCH_EARLIEST,
-                                              .cursor = &j->start}});
-    for (uint32_t k = 0; k < 4; k++) {
-        insist_open(&j->gone[k], false);
-        insist_publish(j, &j->gone[k], 3, k != 2);
-    }
-    insist_intent(&j->q, &(intent){.kind = INTENT_FORGET,
-                                   .forget = {.id = view_text("a2"), .epoch = j->gone[2].epoch}});
-    for (uint32_t k = 0; k < 9; k++) {
-        insist_publish(j, &j->p, 1, false);
-        insist_publish(j, &j->q, 2, false);
-    }
-    insist_pin(j, "c", first, "", 0);
-    insist_pin(j, "d", 30, "", 0);
-}
-
-static void job_ends(job *j)
-{
-    for (uint32_t n = 0; n < 2; n++) {
-        renew(j);
-        assert_int_equal(pass(j), BW_OK);
-        retained_whole(&j->w);
-    }
-    retained_only(&j->w);
-    reclaim_free(j->reclaim);
-    chain_free(j->chain);
-    for (uint32_t k = 0; k < 4; k++)
-        actor_stop(&j->gone[k]);
-    actor_stop(&j->p);
-    actor_stop(&j->q);
-    world_close(&j->w);
-}
-
-static void jobs_pin_and_give_back(void **state)
-{
-    (void)state;
-    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
-        job j;
-        job_begin(&j);
-        begin(seed, seed % 2 == 0 ? 20 : 120);
-        job_lives(&j, 12);
-        insist_pin(&j, "e", 33, "c", 12);
-        insist_intent(&j.q,
-                      &(intent){.kind = INTENT_GROUP_RM,
-                                .group_rm = {.name = view_text("g"), .launch = view_text("one")}});
-        end();
-        renew(&j);
-        begin(seed + 1000, 60);
-        bw_status status = BW_NOMEM;
-        for (uint32_t tries = 0; status != BW_OK && tries < TRIES_MAX; tries++)
-            status = pass(&j);
-        end();
-        assert_int_equal(status, BW_OK);
-        job_ends(&j);
-    }
-}
-
-/* The n-th request of a pass fails, for each n: it ends for want of memory or gets through, takes
- * nothing that is needed, and the next one leaves nothing behind. */
-static void pass_without(bool all_further)
-{
-    uint32_t ended = 0, through = 0, n = 1;
-    for (;; n++) {
-        job j;
-        job_begin(&j);
-        job_lives(&j, 6);
-        renew(&j);
-        assert_int_equal(pass(&j), BW_OK); /* a page there is */
-        insist_pin(&j, "e", 33, "c", 6);
-        renew(&j);
-        world_turn = machines_turn;
-        one_in = 0;
-        nth = n;
-        ever = all_further;
-        const uint64_t before = failed;
-        const bw_status status = pass(&j);
-        end();
-        const bool all = failed == before;
-        nth = 0;
-        ended += status != BW_OK;
-        through += !all && status == BW_OK;
-        retained_whole(&j.w);
-        job_ends(&j);
-        if (all)
-            break;
-    }
-    assert_true(n > 100);
-    assert_true(ended > 50);
-    assert_int_equal(ended + through, n - 1);
-}
-
-static void a_pass_without_its_nth_request(void **state)
-{
-    (void)state;
-    pass_without(false);
-}
-
-static void a_pass_without_memory_from_its_nth_request_on(void **state)
-{
-    (void)state;
-    pass_without(true);
 }
 
 /* ---- pure functions ---- */
@@ -616,7 +311,7 @@ static void makers_say_so(void **state)
     const sweep_options sweeping = {.backoff_max_ns = 1};
     const reclaim_options reclaiming = {.backoff_max_ns = 1, .cache_bytes = 1000};
     uint32_t made = 0, refused = 0;
-    begin(3, 9);
+    scarcity_begin(3, 9);
     for (uint32_t i = 0; i < 400; i++) {
         chain *c = NULL;
         commit *m = NULL;
@@ -625,7 +320,7 @@ static void makers_say_so(void **state)
         stage *t = NULL;
         handout *h = NULL;
         segment_cache *cache = NULL;
-        scarce = true;
+        scarcity.scarce = true;
         bw_status status = chain_new(1, NULL, &c);
         if (status == BW_OK)
             status = commit_new(c, &options, &m);
@@ -639,7 +334,7 @@ static void makers_say_so(void **state)
             status = handout_new(&g, (position){0, 0}, 1, MODE_SAME_BATCH, &h, NULL);
         if (status == BW_OK)
             status = segment_cache_new(1000, &cache);
-        scarce = false;
+        scarcity.scarce = false;
         assert_true(status == BW_OK || status == BW_NOMEM);
         made += status == BW_OK;
         refused += status == BW_NOMEM;
@@ -651,7 +346,7 @@ static void makers_say_so(void **state)
         commit_free(m);
         chain_free(c);
     }
-    end();
+    scarcity_end();
     assert_true(made > 0);
     assert_true(refused > 50);
 }
@@ -666,18 +361,18 @@ static void a_batch_is_staged_whole_or_not(void **state)
                           .record = {.epoch = 1},
                           .shape = {.parts = 1, .items = 1, .total_bytes = 10}};
     assert_int_equal(stage_new(0, 0, 64, 1000, &s), BW_OK);
-    begin(5, 2);
+    scarcity_begin(5, 2);
     for (uint32_t i = 0; i < 60; i++) {
-        scarce = true;
+        scarcity.scarce = true;
         const bw_status status =
             stage_add(s, &d, staged + 1, view_text("state"), NULL, 0, &seq, &error);
-        scarce = false;
+        scarcity.scarce = false;
         assert_true(status == BW_OK || status == BW_NOMEM);
         staged += status == BW_OK;
         assert_int_equal(stage_batches(s), staged);
         assert_int_equal(stage_end_offset(s), staged);
     }
-    end();
+    scarcity_end();
     assert_true(staged > 0 && staged < 60);
     stage_free(s);
 }
@@ -701,19 +396,19 @@ static void places_of_slices(void **state)
     handout *h;
     uint32_t placed = 0, refused = 0;
     assert_int_equal(handout_new(&g, (position){1, 0}, 2, MODE_SAME_BATCH, &h, NULL), BW_OK);
-    begin(11, 3);
+    scarcity_begin(11, 3);
     for (uint32_t i = 0; i < 60; i++) {
         fetch_plan plan;
         assert_int_equal(handout_plan(h, 0, 0, &d, &plan, NULL), BW_OK);
-        scarce = true;
+        scarcity.scarce = true;
         const bw_status status = handout_place(h, &f, &plan, NULL);
-        scarce = false;
+        scarcity.scarce = false;
         assert_true(status == BW_OK || status == BW_NOMEM);
         assert_int_equal(plan.needs_footer, status != BW_OK);
         placed += status == BW_OK;
         refused += status == BW_NOMEM;
     }
-    end();
+    scarcity_end();
     assert_true(placed > 10 && refused > 10);
     handout_free(h);
 }
@@ -731,19 +426,19 @@ static void launches_take_their_start(void **state)
     const launch_start starts[] = {LAUNCH_CURSOR, LAUNCH_GROUP};
     uint32_t refused = 0;
     assert_int_equal(launch_hash(&c, 7, 0, &g.cursor_hash), BW_OK);
-    begin(13, 6);
+    scarcity_begin(13, 6);
     for (uint32_t i = 0; i < 200; i++) {
         uint64_t step = 0;
         uint32_t item = 0;
         bw_error error;
-        scarce = true;
+        scarcity.scarce = true;
         const bw_status status = launch_take(&g, starts[i % 2], &c, &step, &item, &error);
-        scarce = false;
+        scarcity.scarce = false;
         assert_true(status == BW_OK || status == BW_NOMEM);
         assert_true(status != BW_OK || step == 7);
         refused += status == BW_NOMEM;
     }
-    end();
+    scarcity_end();
     assert_true(refused > 10 && refused < 190);
 }
 
@@ -751,9 +446,9 @@ static intent_verdict try_scarce(intent *i, const manifest *base, bw_status *sta
 {
     manifest draft;
     intent_result result;
-    scarce = true;
+    scarcity.scarce = true;
     const intent_verdict verdict = try_intent(i, base, &draft, &result);
-    scarce = false;
+    scarcity.scarce = false;
     *status = result.status;
     return verdict;
 }
@@ -769,7 +464,7 @@ static void intents_are_whole_or_not(void **state)
     base_publish(&base, &entries[0], 10);
     base.trim = 6;
     swept_producer who = {view_text("m"), 5, 5};
-    begin(17, 8);
+    scarcity_begin(17, 8);
     for (uint32_t k = 0; k < 200; k++) {
         intent launch = {.kind = INTENT_LAUNCH,
                          .launch = {.name = view_text("g"),
@@ -791,7 +486,7 @@ static void intents_are_whole_or_not(void **state)
         made += verdict == INTENT_CANDIDATE;
         refused += verdict == INTENT_REFUSED;
     }
-    end();
+    scarcity_end();
     assert_true(made > 50 && refused > 10);
     assert_int_equal(bases_end(state), 0);
 }
@@ -807,12 +502,12 @@ static void skips_and_cursors(void **state)
     handout *h;
     uint32_t refused = 0;
     assert_int_equal(handout_new(&g, (position){0, 0}, 1, MODE_SAME_BATCH, &h, NULL), BW_OK);
-    begin(7, 4);
+    scarcity_begin(7, 4);
     for (uint32_t i = 0; i < 400; i++) {
         cursor taken = {0}, read = {0};
         buf json;
         buf_init(&json, 1 << 16);
-        scarce = true;
+        scarcity.scarce = true;
         bw_status status = handout_resume(h, &m, &from, NULL);
         const bool resumed = status == BW_OK;
         if (status == BW_OK)
@@ -821,7 +516,7 @@ static void skips_and_cursors(void **state)
             status = cursor_encode(&taken, &json);
         if (status == BW_OK)
             status = cursor_decode(view_of(json.data, json.size), &read, NULL);
-        scarce = false;
+        scarcity.scarce = false;
         assert_true(status == BW_OK || status == BW_NOMEM);
         refused += status == BW_NOMEM;
         if (resumed)
@@ -832,7 +527,7 @@ static void skips_and_cursors(void **state)
         cursor_free(&taken);
         buf_free(&json);
     }
-    end();
+    scarcity_end();
     assert_true(refused > 100 && refused < 400);
     handout_free(h);
 }
@@ -847,9 +542,6 @@ int main(void)
         cmocka_unit_test(gaps_are_checked),
         cmocka_unit_test(walks_and_sweeps_come_to_the_newest),
         cmocka_unit_test(an_init_that_ran_out_of_memory_can_be_finished),
-        cmocka_unit_test(jobs_pin_and_give_back),
-        cmocka_unit_test(a_pass_without_its_nth_request),
-        cmocka_unit_test(a_pass_without_memory_from_its_nth_request_on),
         cmocka_unit_test(makers_say_so),
         cmocka_unit_test(a_batch_is_staged_whole_or_not),
         cmocka_unit_test(places_of_slices),

@@ -19,7 +19,7 @@
 #define HANDS (PRODUCERS + SWEEPERS + 1u)
 #define TRAINER (PRODUCERS + SWEEPERS)
 #define LATE_MAX 64u
-#define KEPT_MAX 4u
+#define WANTED_MAX 4u
 
 /** Who has a machine, and the request of it that is on its way. */
 typedef struct hand {
@@ -54,7 +54,7 @@ typedef struct life {
     uint32_t launches, pins;
     char launch[16];
     cursor start;
-    kept kept[KEPT_MAX], wanted;
+    kept kept[WANTED_MAX], wanted;
     uint32_t kept_count;
     pin pin;
     pin_key gone;
@@ -165,9 +165,9 @@ static void trainer_begins(life *l)
     const manifest *m = chain_held(l->trainer.chain);
     intent i = {.kind = INTENT_PIN,
                 .pin = {.group = view_text("g"), .launch = view_text(l->launch)}};
-    if (l->kept_count == KEPT_MAX || (l->kept_count > 0 && one_in(l, 3)))
+    if (l->kept_count == WANTED_MAX || (l->kept_count > 0 && one_in(l, 3)))
         give_back(l, &i);
-    if (l->kept_count < KEPT_MAX && (i.pin.release_count == 0 || !one_in(l, 3))) {
+    if (l->kept_count < WANTED_MAX && (i.pin.release_count == 0 || !one_in(l, 3))) {
         const uint64_t low = m->trim + (m->next - m->trim) / 2;
         l->wanted.nonce = ++l->pins;
         l->wanted.step = low + rng_below(&l->dice, m->next - low + 1);
