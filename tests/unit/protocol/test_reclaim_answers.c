@@ -246,7 +246,8 @@ static void more_orphans_than_are_judged_at_once(void **state)
     tear_down(&s);
 }
 
-/* A nonce alone names nothing: epoch, seq and id must be those of the batch, too. */
+/* A nonce alone names nothing: epoch and seq must be those of the batch, too. Whose it is is not
+ * asked: that would take a hash, and without memory for it what is needed would be an orphan. */
 static void orphans_with_the_nonce_of_a_batch(void **state)
 {
     (void)state;
@@ -261,11 +262,11 @@ static void orphans_with_the_nonce_of_a_batch(void **state)
     plant(&s, "p", kept.epoch, kept.seq + 10, kept.nonce);
     plant(&s, "p", kept.epoch + 1, kept.seq, kept.nonce);
     plant(&s, "q", kept.epoch, kept.seq, kept.nonce);
-    assert_int_equal(pass(&s, BW_OK)->orphans_deleted, 3);
+    assert_int_equal(pass(&s, BW_OK)->orphans_deleted, 2);
     object_key key;
     key_part(&key, view_text("p"), kept.epoch, kept.seq, kept.nonce, 0);
     assert_true(world_has(&s.w, key.text));
-    assert_int_equal(parts(&s), 1);
+    assert_int_equal(parts(&s), 2);
     tear_down(&s);
 }
 
