@@ -44,7 +44,9 @@ static void born(process *p)
                            .gap_ns = s->plan.gap_ns};
     d->waits_overdue = rng_below(&p->random, 2) == 0;
     d->quota = 20 + (uint32_t)rng_below(&p->random, 300);
-    d->finishes = rng_below(&p->random, 5) == 0;
+    d->finishes = rng_below(&p->random, s->plan.leavers ? 2 : 5) == 0;
+    if (s->plan.leavers)
+        d->quota = 2 + d->quota / 8;
     begin_walk(p, d);
 }
 
@@ -229,7 +231,7 @@ static void open_refused(process *p, const producer *d, const commit_report *r)
         break;
     case BW_FINISHED:
         MARK(s, FINISHED_OPEN);
-        p->rest_ns = FINISHED_PAUSE_NS;
+        p->rest_ns = s->plan.leavers ? FINISHED_PAUSE_NS / 8 : FINISHED_PAUSE_NS;
         check_finished(p, d->id, r->result.offset);
         p->left = s->phase == PHASE_LIVENESS;
         break;

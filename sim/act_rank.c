@@ -88,11 +88,8 @@ static void trimmed(process *p, rank *r, uint64_t step)
         r->nonce_gone = check_trimmed(p, step);
         return;
     }
-    const manifest *last = model_of(p->sim)->last;
-    const group *g =
-        r->job != NULL && last != NULL ? manifest_group(last, view_text(r->job->name)) : NULL;
-    if (g != NULL && r->launch == r->job->launches &&
-        view_equal(g->launch, view_text(r->job->launch)))
+    const job *j = r->job;
+    if (j != NULL && r->launch == j->launches && check_keeps(p->sim, j->name, j->launch, step))
         sim_violate(p->sim, "G7", "%s: step %" PRIu64 " is gone, its launch keeps it", p->name,
                     step);
     else if (check_trimmed(p, step))

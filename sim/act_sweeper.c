@@ -22,7 +22,6 @@ typedef struct sweeper {
     sweep *sweep;
     reclaim *reclaim; /* NULL: only manifests */
     bool at_work, dry, thorough;
-    uint64_t swept_at_start;
 } sweeper;
 
 static void begin_reclaim(process *p, sweeper *w)
@@ -71,16 +70,15 @@ static bool half_done(const sim *s)
     return o != NULL && o->now != NULL && !check_is_ghost(s, o);
 }
 
-static void mark_death(sim *s, const sweeper *w)
+/* What it asked for last. */
+static void mark_death(process *p)
 {
-    const manifest *last = model_of(s)->last;
-    const manifest *held = chain_held(w->chain);
-    if (last == NULL || held == NULL)
-        return;
-    const bool gone = last->swept < last->trim && last->swept < model_of(s)->step_count &&
-                      model_of(s)->steps[last->swept].tgb->objects[0]->was_deleted;
-    MARK_IF(s, RECLAIM_KILLED_PARTS, gone);
-    MARK_IF(s, RECLAIM_KILLED_SEGMENTS, held->swept > w->swept_at_start);
+    sim *s = p->sim;
+    MARK_IF(s, KILLED_AFTER_DATA, p->last_effect == KEY_PART || p->last_effect == KEY_STATE);
+    MARK_IF(s, KILLED_AFTER_PAGE, p->last_effect == KEY_PAGE);
+    MARK_IF(s, KILLED_AFTER_SEGMENTS, p->last_effect == KEY_SEGMENT);
+    MARK_IF(s, KILLED_AFTER_MARKER, p->last_effect == KEY_MARKER);
+    MARK_IF(s, KILLED_AFTER_MANIFEST, p->last_effect == KEY_MANIFEST);
 }
 
 static void dead(process *p, bool killed)
@@ -88,7 +86,7 @@ static void dead(process *p, bool killed)
     sweeper *w = p->state;
     MARK_IF(p->sim, SWEEPER_KILLED, killed && w->at_work && half_done(p->sim));
     if (killed && w->at_work && w->reclaim != NULL)
-        mark_death(p->sim, w);
+        mark_death(p);
     reclaim_free(w->reclaim);
     sweep_free(w->sweep);
     chain_free(w->chain);
@@ -104,7 +102,6 @@ static void advance(process *p)
     if (!w->at_work) {
         w->at_work = true;
         if (w->reclaim != NULL) {
-            w->swept_at_start = model_of(s)->last != NULL ? model_of(s)->last->swept : 0;
             reclaim_start(w->reclaim, s->now_ns,
                           s->now_ns + (w->thorough ? PATIENCE_LONG_NS : PATIENCE_NS));
             process_run(p, &reclaim_machine, w->reclaim, w->chain);

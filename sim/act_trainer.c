@@ -14,61 +14,12 @@
 
 #define PATIENCE_NS (5 * NS_PER_S)
 #define EARLY_PAUSE_NS (40 * NS_PER_MS)
-#define WORK_NS (60 * NS_PER_MS)
-#define STARVED_NS (200 * NS_PER_MS)
 #define FENCED_PAUSE_NS (12 * NS_PER_S)
 #define RIVAL_PAUSE_NS (40 * NS_PER_S)
-#define POSITIONS_MAX 4u
-#define STRIDES_AT_ONCE 3u
-#define OLD_MAX 8u
-
-typedef enum trainer_phase { TRAINER_WALKS, TRAINER_LAUNCHES, TRAINER_TRAINS } trainer_phase;
-
-typedef struct trainer {
-    trainer_phase phase;
-    job *job;
-    bool rival;
-    chain *chain;
-    commit *commit;
-    intent intent;
-    bool committing, walking, was_overdue;
-    size_t attempts_from;
-    char launch[NAME_TEXT];
-    launch_start how;
-    cursor given; /* or the template of its mesh */
-    uint32_t dp;
-    cursor_mode mode;
-    handout *handouts[POSITIONS_MAX]; /* one for each row of the job's mesh */
-    uint32_t every, keep;
-    uint64_t pinned_step; /* of the newest pin, or where it began */
-    uint32_t pinned_item;
-    bool pins_first; /* at once, where its launch began */
-    bool in_place;   /* checkpoints are overwritten: one id for all */
-    int64_t idle_ns, poll_ns;
-    saved live[PINS_MAX]; /* in the order in which they were made */
-    uint32_t live_count;
-    saved making;
-    bool makes;
-    pin pin;
-    pin_key keys[PINS_MAX];
-    saved dropping[PINS_MAX];
-    uint32_t drop_count;
-    uint32_t pins_left; /* until the job is over */
-} trainer;
-
-static void note_releases(sim *s, const trainer *t)
-{
-    for (uint32_t k = 0; k < t->drop_count; k++) {
-        release_note *n = history_release(s->history);
-        memcpy(n->launch, t->launch, sizeof n->launch);
-        memcpy(n->id, t->dropping[k].id, sizeof n->id);
-        n->nonce = t->dropping[k].nonce;
-    }
-}
 
 /* ---- birth and death ---- */
 
-static void begin_walk(process *p, trainer *t, chain_goal goal)
+void trainer_walk(process *p, trainer *t, chain_goal goal)
 {
     t->walking = true;
     chain_start(t->chain, goal, p->sim->now_ns);
@@ -94,12 +45,13 @@ static void born(process *p)
         commit_new(t->chain, &options, &t->commit) != BW_OK)
         sim_defect("no memory");
     (void)snprintf(t->launch, sizeof t->launch, "l%u-%u", p->index, p->life);
+    memcpy(p->launch, t->launch, sizeof p->launch);
     t->every = 1 + (uint32_t)rng_below(&p->random, 5);
     t->keep = 1 + (uint32_t)rng_below(&p->random, 3);
     t->in_place = rng_below(&p->random, 4) == 0;
     t->pins_first = rng_below(&p->random, 4) == 0;
     t->pins_left = rng_below(&p->random, 6) == 0 ? 3 + (uint32_t)rng_below(&p->random, 20) : 0;
-    begin_walk(p, t, CHAIN_OPEN);
+    trainer_walk(p, t, CHAIN_OPEN);
 }
 
 static void dead(process *p, bool killed)
@@ -196,7 +148,7 @@ static void choose_start(process *p, trainer *t, const group *g)
     memcpy(t->given.uuid, s->genesis.uuid, UUID_BYTES);
 }
 
-static void begin_commit(process *p, trainer *t)
+void trainer_commit(process *p, trainer *t)
 {
     sim *s = p->sim;
     t->committing = true;
@@ -212,7 +164,7 @@ static void begin_launch(process *p, trainer *t)
     const group *g = manifest_group(chain_held(t->chain), view_text(t->job->name));
     t->phase = TRAINER_LAUNCHES;
     if (t->intent.launch.name.size > 0) { /* again, by the same call */
-        begin_commit(p, t);
+        trainer_commit(p, t);
         return;
     }
     choose_start(p, t, g);
@@ -234,7 +186,7 @@ static void begin_launch(process *p, trainer *t)
         n->base_number = g->launch_number;
         memcpy(n->base_launch, g->launch.data, g->launch.size);
     }
-    begin_commit(p, t);
+    trainer_commit(p, t);
 }
 
 /* Checkpoints that the chain has are kept; the others are no checkpoints; pins of no checkpoint are
@@ -319,128 +271,12 @@ static void launched(process *p, trainer *t, const commit_report *r)
         j->rank_died = false;
         j->rank_step = 0;
     }
+    t->start_step = at.step;
     t->pinned_step = handout_step(t->handouts[0]);
     t->pinned_item = handout_item(t->handouts[0]);
     t->phase = TRAINER_TRAINS;
     t->idle_ns = s->now_ns;
     p->moved = true;
-}
-
-/* ---- pins ---- */
-
-static void begin_pin(process *p, trainer *t)
-{
-    sim *s = p->sim;
-    t->intent = (intent){.kind = INTENT_PIN};
-    t->intent.pin.group = view_text(t->job->name);
-    t->intent.pin.launch = view_text(t->launch);
-    t->intent.pin.pin = t->makes ? &t->pin : NULL;
-    for (uint32_t k = 0; k < t->drop_count; k++)
-        t->keys[k] = (pin_key){view_text(t->dropping[k].id), t->dropping[k].nonce};
-    t->intent.pin.releases = t->keys;
-    t->intent.pin.release_count = t->drop_count;
-    note_releases(s, t);
-    story(s, p, "asks for a pin at step %" PRIu64 ", %u releases", t->pin.step, t->drop_count);
-    begin_commit(p, t);
-}
-
-static void drop(trainer *t, uint32_t k)
-{
-    if (t->drop_count < PINS_MAX)
-        t->dropping[t->drop_count++] = t->live[k];
-}
-
-/* Nothing comes: perhaps what is kept leaves no room. The oldest checkpoint goes; rarely all go. */
-static void make_room(process *p, trainer *t)
-{
-    const sim *s = p->sim;
-    if (t->live_count > 1 && s->now_ns >= t->idle_ns + 2 * STARVED_NS) {
-        drop(t, 0);
-    } else if (t->live_count > 0 && rng_below(&p->random, 200) == 0) {
-        for (uint32_t k = 0; k < t->live_count; k++)
-            drop(t, k);
-    }
-}
-
-/* The cursor that all ranks agree on. */
-static void save(process *p, trainer *t)
-{
-    sim *s = p->sim;
-    saved *new = &t->making;
-    *new = (saved){.nonce = rng_u64(&p->random)};
-    for (uint32_t d = t->dp; d > 0; d--) {
-        cursor c;
-        if (handout_cursor(t->handouts[d - 1], chain_held(t->chain), &c) != BW_OK)
-            sim_defect("a cursor that cannot be");
-        c.version = 0;
-        if (d < t->dp && (c.step != new->at.step || c.item != new->at.item))
-            sim_violate(s, "I11",
-                        "%s: the ranks of one job stand at steps %" PRIu64 " and %" PRIu64, p->name,
-                        c.step, new->at.step);
-        new->at = c;
-        cursor_free(&c);
-    }
-    new->at.skips = NULL;
-    new->at.skip_count = 0;
-    if (t->in_place)
-        (void)snprintf(new->id, sizeof new->id, "last");
-    else
-        (void)snprintf(new->id, sizeof new->id, "c%" PRIu64 ".%u", new->at.step, new->at.item);
-    t->pin = (pin){
-        .id = view_text(new->id), .nonce = new->nonce, .step = new->at.step, .item = new->at.item};
-    if (cursor_hash(&new->at, &t->pin.cursor_hash) != BW_OK)
-        sim_defect("no memory");
-    pin_note *n = history_pin(s->history);
-    memcpy(n->group, t->job->name, sizeof t->job->name);
-    memcpy(n->launch, t->launch, sizeof n->launch);
-    memcpy(n->id, new->id, sizeof n->id);
-    n->nonce = new->nonce;
-    n->step = t->pin.step;
-    n->item = t->pin.item;
-    n->hash = t->pin.cursor_hash;
-    t->makes = true;
-    job_add(t->job, new);
-    /* What it replaces, and what is too old. */
-    const uint32_t keep = t->in_place ? 1 : t->keep;
-    for (uint32_t k = 0; k < t->live_count; k++)
-        if (strcmp(t->live[k].id, new->id) == 0 || k + keep <= t->live_count)
-            drop(t, k);
-}
-
-static bool is_dropped(const trainer *t, const saved *s)
-{
-    for (uint32_t k = 0; k < t->drop_count; k++)
-        if (t->dropping[k].nonce == s->nonce)
-            return true;
-    return false;
-}
-
-static void pinned(process *p, trainer *t)
-{
-    sim *s = p->sim;
-    uint32_t left = 0;
-    for (uint32_t k = 0; k < t->live_count; k++)
-        if (!is_dropped(t, &t->live[k]))
-            t->live[left++] = t->live[k];
-    t->live_count = left;
-    for (uint32_t k = 0; k < t->drop_count; k++)
-        if (rng_below(&p->random, 3) > 0) /* sometimes the file is forgotten */
-            job_drop(t->job, &t->dropping[k]);
-    t->drop_count = 0;
-    if (!t->makes)
-        return;
-    check_pinned(p, t->job->name, t->making.nonce);
-    t->live[t->live_count++] = t->making;
-    t->pinned_step = t->making.at.step;
-    t->pinned_item = t->making.at.item;
-    t->makes = false;
-    story(s, p, "has pin %s at step %" PRIu64 ", item %u", t->making.id, t->pin.step, t->pin.item);
-    if (t->pins_left > 0 && --t->pins_left == 0 && t->job->name[0] == 'y' &&
-        s->phase == PHASE_SAFETY) {
-        t->job->over = true;
-        p->left = true;
-        process_end(p, false);
-    }
 }
 
 /* ---- ends of commits ---- */
@@ -460,8 +296,10 @@ static void refused(process *p, trainer *t, const commit_report *r)
         MARK_IF(s, LAUNCH_TRIMMED, launches && r->status == BW_TRIMMED);
         MARK_IF(s, PIN_FENCED, !launches && r->status == BW_FENCED);
         MARK_IF(s, GROUP_GONE, r->status == BW_GROUP_GONE);
-        if (r->status == BW_TRIMMED && !launches)
-            sim_violate(s, "G7", "%s: a pin of a launch that holds its steps is trimmed", p->name);
+        if (r->status == BW_TRIMMED && !launches) {
+            train_trimmed(p, t);
+            return;
+        }
         if (r->status == BW_TRIMMED)
             t->job->count = 0;
         if (r->status == BW_FENCED)
@@ -501,97 +339,14 @@ static void commit_over(process *p, trainer *t)
     check_ended(p, t->attempts_from, r->end == COMMIT_DONE ? r->version : 0,
                 r->open_unknown ? &r->nonce : NULL);
     if (r->end == COMMIT_LOST)
-        begin_commit(p, t);
+        trainer_commit(p, t);
     else if (r->end != COMMIT_DONE)
         refused(p, t, r);
     else if (t->phase == TRAINER_LAUNCHES)
         launched(p, t, r);
     else
-        pinned(p, t);
+        train_pinned(p, t);
     p->moved = true;
-}
-
-/* ---- training ---- */
-
-/* How far the job may go: what is committed, and what its rank has read. */
-static uint64_t horizon(const trainer *t)
-{
-    const uint64_t next = chain_held(t->chain)->next;
-    return t->job->has_rank && t->job->rank_step < next ? t->job->rank_step : next;
-}
-
-static uint32_t items_of(const sim *s, uint64_t step)
-{
-    return model_of(s)->steps[step].tgb->items;
-}
-
-/* One item of each rank, or where steps are shared out a whole training step. False: not all of it
- * is there. */
-static bool train_once(const sim *s, trainer *t)
-{
-    for (uint32_t d = 0; d < t->dp; d++)
-        if (handout_last(t->handouts[d], handout_reading(t->handouts[d])) >= horizon(t))
-            return false;
-    for (uint32_t d = 0; d < t->dp; d++) {
-        handout *h = t->handouts[d];
-        const uint64_t before = handout_step(h);
-        do {
-            const uint64_t reads = handout_reading(h);
-            handout_advance(h, items_of(s, reads), model_of(s)->steps[reads].tgb->nonce);
-        } while (t->mode == MODE_SCALE_BATCH && handout_step(h) == before);
-    }
-    return true;
-}
-
-static bool wants_pin(const process *p, const trainer *t)
-{
-    const uint64_t step = handout_step(t->handouts[0]);
-    if (step >= t->pinned_step + t->every)
-        return true;
-    if (t->pins_first)
-        return true;
-    const bool moved = step != t->pinned_step || handout_item(t->handouts[0]) != t->pinned_item;
-    return moved && p->sim->now_ns >= t->idle_ns + STARVED_NS;
-}
-
-static void train(process *p, trainer *t)
-{
-    sim *s = p->sim;
-    /* Mostly a zombie learns it by its next pin; with no rank to follow it there is none. */
-    const group *g = manifest_group(chain_held(t->chain), view_text(t->job->name));
-    const bool lost = g == NULL || !view_equal(g->launch, view_text(t->launch));
-    if (t->job->rank_died || (lost && s->phase == PHASE_LIVENESS)) {
-        process_end(p, false); /* all ranks start again */
-        return;
-    }
-    uint64_t strides = 1 + rng_below(&p->random, STRIDES_AT_ONCE);
-    while (strides > 0 && train_once(s, t)) {
-        strides--;
-        t->idle_ns = s->now_ns;
-    }
-    const bool pins = wants_pin(p, t);
-    if (t->drop_count == 0 && !pins)
-        make_room(p, t);
-    if (t->drop_count > 0 || pins) {
-        if (pins)
-            save(p, t);
-        t->pins_first = false;
-        begin_pin(p, t);
-        return;
-    }
-    if (s->phase == PHASE_LIVENESS && !t->rival && horizon(t) == chain_held(t->chain)->next &&
-        handout_at_end(t->handouts[0], chain_held(t->chain)) &&
-        handout_step(t->handouts[0]) == t->pinned_step) {
-        p->left = true;
-        process_end(p, false);
-        return;
-    }
-    if (t->poll_ns <= s->now_ns) {
-        t->poll_ns = s->now_ns + 1 + (int64_t)rng_below(&p->random, 2 * WORK_NS);
-        begin_walk(p, t, CHAIN_NEWEST);
-        return;
-    }
-    act_rest(p, 1 + (int64_t)rng_below(&p->random, WORK_NS));
 }
 
 static void walked(process *p, trainer *t)
@@ -635,7 +390,7 @@ static void advance(process *p)
     } else if (t->phase == TRAINER_TRAINS) {
         train(p, t);
     } else if (chain_held(t->chain) == NULL) {
-        begin_walk(p, t, CHAIN_OPEN);
+        trainer_walk(p, t, CHAIN_OPEN);
     } else {
         begin_launch(p, t);
     }

@@ -98,6 +98,10 @@ void check_pin_lost(process *p, const char *group_name, uint64_t nonce);
 /** FENCED, GROUP_GONE or TRIMMED: is it so? False: another status. */
 bool check_refused(process *p, bw_status status, const char *group_name, const char *launch,
                    uint64_t step);
+/** Told, of this base, that the next of these batches finds no room. */
+void check_blocked(process *p, const manifest *base, const descriptor *d, uint32_t count);
+/** Does this launch's group keep the step, by what the newest version says? */
+bool check_keeps(const sim *s, const char *group_name, const char *launch, uint64_t step);
 /** Something of `step` is not there: is it trimmed? */
 bool check_trimmed(process *p, uint64_t step);
 void check_attempted(process *p, const flight *f);

@@ -3,7 +3,9 @@
 /* Groups, pins, trim, swept and pages as the chain grows (G7, G8, DESIGN 11), and what trainers
  * were told of them. Each version is judged against the one before it, the steps, and what was
  * asked for. */
+#include "act.h"
 #include "check.h"
+#include "protocol/commit.h"
 
 #include "base/alloc.h"
 #include <inttypes.h>
@@ -76,6 +78,12 @@ static void check_trim(sim *s, const manifest *last, const manifest *now)
     if (now->trim != expected)
         sim_violate(s, "G7", "version %" PRIu64 " has trim %" PRIu64 ", it should be %" PRIu64,
                     now->version, now->trim, expected);
+    for (uint32_t i = 0; i < s->process_count && now->trim > before; i++) {
+        const process *p = s->processes[i];
+        MARK_IF(s, PIN_RACED_TRIM,
+                p->role == &role_trainer && p->alive && p->machine.type == &commit_machine &&
+                    !view_equal(now->committer, view_text(p->launch)));
+    }
     check_limits(s, last, now, f);
 }
 
@@ -223,6 +231,7 @@ static void check_pins(sim *s, const manifest *last, const group *was, const gro
         if (old != NULL && same_pin(old, p))
             continue;
         pin_made(s, last, is, p, version);
+        MARK_IF(s, PIN_BELOW_HOLD, was->has_hold && p->step < was->hold);
         hold &= p->step < was->hold;
     }
     uint64_t at = was->hold;
@@ -379,12 +388,14 @@ void check_groups(sim *s, model *m, const manifest *now, uint64_t steps)
 
 /* ---- what is deleted ---- */
 
-static bool names_state(const producer_entry *entries, uint32_t count, const object *o)
+/* Of entries on the page only those that the map does not have: who came back stands there. */
+static bool names_state(const producer_entry *entries, uint32_t count, const manifest *map,
+                        const object *o)
 {
     for (uint32_t k = 0; k < count; k++) {
         object_key key;
         const producer_entry *e = &entries[k];
-        if (!e->state_is_object)
+        if (!e->state_is_object || (map != NULL && manifest_producer(map, e->id) != NULL))
             continue;
         key_state(&key, e->id, e->state_ref.epoch, e->state_ref.seq, e->state_ref.nonce);
         if (strcmp(key.text, o->key.text) == 0)
@@ -396,8 +407,9 @@ static bool names_state(const producer_entry *entries, uint32_t count, const obj
 bool check_state_needed(const sim *s, const object *o)
 {
     const model *m = model_of(s);
-    return m->last != NULL && (names_state(m->last->producers, m->last->producer_count, o) ||
-                               (m->has_page && names_state(m->page.entries, m->page.count, o)));
+    return m->last != NULL &&
+           (names_state(m->last->producers, m->last->producer_count, NULL, o) ||
+            (m->has_page && names_state(m->page.entries, m->page.count, m->last, o)));
 }
 
 bool check_over(const model *m, const tgb *t)
@@ -529,6 +541,39 @@ bool check_refused(process *p, bw_status status, const char *group_name, const c
         sim_violate(s, "R7", "%s was told %s of group %s, launch %s, step %" PRIu64, p->name,
                     bw_status_name(status), group_name, launch, step);
     return true;
+}
+
+void check_blocked(process *p, const manifest *base, const descriptor *d, uint32_t count)
+{
+    const genesis *g = &p->sim->genesis;
+    const producer_entry *e = manifest_producer(base, d[0].id);
+    uint64_t w, f;
+    const bool any = bounds(base, &w, &f);
+    uint32_t at = 0;
+    while (e != NULL && at < count && d[at].record.seq <= e->seq)
+        at++;
+    if (at == count)
+        return; /* a later base has them all */
+    const uint64_t bytes = base->committed_bytes - base->swept_bytes + d[at].shape.total_bytes;
+    const bool lag = g->has_max_lag && any && base->next - f >= g->max_lag;
+    const bool full = g->has_max_bytes && any && bytes > g->max_bytes;
+    if (!lag && !full)
+        sim_violate(p->sim, "G8",
+                    "%s was told that it stands at a limit: version %" PRIu64 ", next %" PRIu64
+                    ", frontier %" PRIu64,
+                    p->name, base->version, base->next, f);
+}
+
+bool check_keeps(const sim *s, const char *group_name, const char *launch, uint64_t step)
+{
+    const manifest *last = model_of(s)->last;
+    const group *g = last != NULL ? manifest_group(last, view_text(group_name)) : NULL;
+    if (g == NULL || !is_text(g->launch, launch))
+        return false;
+    bool keeps = g->has_hold && g->hold <= step;
+    for (uint32_t k = 0; k < g->pin_count; k++)
+        keeps |= g->pins[k].step <= step;
+    return keeps;
 }
 
 bool check_trimmed(process *p, uint64_t step)

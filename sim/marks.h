@@ -120,8 +120,15 @@
     X(PAGE_LOST, "a page that no manifest refers to was deleted")                                  \
     X(OPEN_FROM_PAGE, "a producer on the page was opened again")                                   \
     X(SWEEP_OVERTAKEN, "a pass was overtaken by another")                                          \
-    X(RECLAIM_KILLED_PARTS, "a sweeper died between deletes of parts and their commit")            \
-    X(RECLAIM_KILLED_SEGMENTS, "a sweeper died between its commit and the end of its pass")
+    X(KILLED_AFTER_DATA, "a sweeper died after a delete of parts")                                 \
+    X(KILLED_AFTER_PAGE, "a sweeper died after a page was put or deleted")                         \
+    X(KILLED_AFTER_SEGMENTS, "a sweeper died after a delete of segments")                          \
+    X(KILLED_AFTER_MARKER, "a sweeper died after a marker, before its deletes")                    \
+    X(KILLED_AFTER_MANIFEST, "a sweeper died after its commit or a delete of manifests")           \
+    X(PIN_RACED_TRIM, "trim moved while another trainer was committing")                           \
+    X(PIN_OF_OLD, "a checkpoint of before the launch was pinned again")                            \
+    X(PIN_BELOW_HOLD, "a pin below the hold left the hold")                                        \
+    X(PIN_TRIMMED, "a pin of an old checkpoint was refused as trimmed")
 
 #define MARK_ENUM(name, text) MARK_##name,
 typedef enum mark { MARK_LIST(MARK_ENUM) MARK_COUNT } mark;

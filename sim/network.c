@@ -276,6 +276,13 @@ static flight *pack(process *p, const machine_request *request, bool own)
     return f;
 }
 
+static key_kind kind_of(const object_key *key)
+{
+    key_fields fields;
+    key_parse(view_text(key->text), &fields);
+    return fields.kind;
+}
+
 void network_send(process *p, const machine_request *request, bool own, uint64_t offset,
                   uint64_t length)
 {
@@ -287,6 +294,10 @@ void network_send(process *p, const machine_request *request, bool own, uint64_t
     f->offset = offset;
     f->length = length;
     s->requests++;
+    if (f->kind == STORE_PUT || f->kind == STORE_CREATE)
+        p->last_effect = f->object->kind;
+    else if (f->kind == STORE_DELETE)
+        p->last_effect = kind_of(&f->keys[0]);
     p->searched += f->kind == STORE_HEAD;
     trace_add(s, p->index << 8 | (uint32_t)f->kind, f->object != NULL ? f->object->hash : f->id);
     if (f->kind == STORE_CREATE && f->object->kind == KEY_MANIFEST)

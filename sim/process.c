@@ -89,6 +89,7 @@ void process_birth(process *p)
     p->bad_object = NULL;
     p->searched = p->opens = 0;
     p->blocked_until_ns = 0;
+    p->last_effect = KEY_FOREIGN;
     /* Of this life alone: what others do changes nothing. */
     rng_seed(&p->random, sim_draw(p->sim, SALT_REST, process_where(p, UINT32_MAX)));
     trace_add(p->sim, p->index, p->life);

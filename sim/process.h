@@ -66,8 +66,10 @@ struct process {
     const void *bad_object;   /* damaged whenever this process reads it … */
     int64_t bad_until_ns;     /* … until then */
     int64_t rest_ns;          /* how long it stays dead this time; 0: the role's */
+    key_kind last_effect;     /* kind of the last name that it asked to write or delete */
     int64_t blocked_until_ns; /* a producer at a limit */
     uint32_t searched;        /* heads asked for */
+    char launch[24];          /* of a trainer */
     uint32_t opens;           /* 1 + the id that it is opening; 0: none */
     clock_source clock;
 };

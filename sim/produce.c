@@ -278,8 +278,7 @@ static void blocked(process *p, producer *d)
     MARK_IF(s, BLOCKED_LAG, kind == LIMIT_LAG);
     MARK_IF(s, BLOCKED_BYTES, kind == LIMIT_BYTES);
     MARK_IF(s, BLOCKED_SWEEP, kind == LIMIT_SWEEP);
-    if (!s->genesis.has_max_lag && !s->genesis.has_max_bytes)
-        sim_violate(s, "G8", "%s was told of a limit that there is not", p->name);
+    check_blocked(p, chain_held(d->chain), d->intent.publish.descriptors, d->intent.publish.count);
     for (uint32_t i = 0; i < s->process_count; i++)
         MARK_IF(s, BLOCKED_TOGETHER,
                 s->processes[i] != p && s->processes[i]->blocked_until_ns > s->now_ns);

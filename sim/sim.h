@@ -58,6 +58,8 @@ typedef struct sim_plan {
     uint32_t groups;
     uint32_t max_lag, max_bytes; /* 0: no limit */
     bool group_rivals, removes, forgets;
+    bool leavers; /* producers finish early and often, and come back */
+    uint32_t page_min;
     bool feud; /* rivals take over from each other all the time */
 } sim_plan;
 

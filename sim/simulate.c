@@ -194,6 +194,8 @@ static void draw_plan(sim *s, const sim_options *options)
     p->group_rivals = pick(s, 0, 1) == 1;
     p->removes = pick(s, 0, 3) == 0;
     p->forgets = pick(s, 0, 3) == 0;
+    p->leavers = p->expected == 0 && pick(s, 0, 3) == 0;
+    p->page_min = pick(s, 1, 2);
     p->max_lag = pick(s, 0, 2) == 0 ? pick(s, 8, 40) : 0;
     p->max_bytes = pick(s, 0, 2) == 0 ? 1000 * pick(s, 40, 120) : 0;
     p->feud = p->producers > p->ids && pick(s, 0, 3) == 0;
@@ -210,7 +212,7 @@ static void make_genesis(sim *s)
                            .block_size = p->block_size,
                            .tail_cap = p->tail_cap,
                            .part_bytes = 4096,
-                           .page_min = 2,
+                           .page_min = p->page_min,
                            .has_max_lag = p->groups > 0 && p->max_lag > 0,
                            .has_max_bytes = p->groups > 0 && p->max_bytes > 0};
     s->genesis.max_lag = s->genesis.has_max_lag ? p->max_lag : 0;

@@ -177,6 +177,10 @@
       "section 8: FENCED is told from a base long gone")                                           \
     X(pin_leaves_no_trace, "protocol/test_commit_groups",                                          \
       "R7: a pin of ours in the chain does not close its attempt")                                 \
+    X(rescale_row_off_by_one, "protocol/test_rescale",                                             \
+      "section 10: a rank of another mesh reads its neighbour's slices")                           \
+    X(rescale_slice_major, "protocol/test_rescale",                                                \
+      "section 10: a rank of another mesh hands out slice after slice")                            \
     X(crc_unchecked, "sim", "the CRC of objects is not checked")                                   \
     X(frame_crc_unchecked, "sim", "the CRC of items is not checked")                               \
     X(segment_hash_unchecked, "codec/test_segment", "a segment need not be the one referred to")   \

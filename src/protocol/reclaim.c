@@ -448,7 +448,6 @@ static void reclaim_reply(void *self, int64_t now_ns, machine_reply *reply)
         ask *a = ask_find(&r->asks, reply->id);
         if (a != NULL)
             own_reply(r, a, reply);
-        after_inner(r); /* a commit may be over as it starts: its time is */
         sound(r);
         return;
     }
