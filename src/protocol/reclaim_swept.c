@@ -199,9 +199,13 @@ void reclaim_committed(reclaim *r)
         reclaim_after_swept(r);
         return;
     }
+    if (report->end == COMMIT_LOST) {
+        reclaim_fail(r, BW_TIMEOUT, "the deadline passed while others' commits came first");
+        return;
+    }
     if (report->end != COMMIT_DONE) {
         error_copy(&r->report.error, &report->error);
-        reclaim_end(r, report->end == COMMIT_LOST ? BW_TIMEOUT : report->status);
+        reclaim_end(r, report->status);
         return;
     }
     if (!held->has_page || held->page.nonce != r->new_page_ref.nonce)
