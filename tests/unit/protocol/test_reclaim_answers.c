@@ -171,6 +171,7 @@ static void a_commit_that_came_too_late(void **state)
     s.w.now_ns += 200 * NS_PER_S;
     assert_true(world_release(&s.w, &reclaim_machine, s.reclaim, true, STORE_PENDING));
     assert_int_equal(reclaim_reported(s.reclaim)->status, BW_TIMEOUT);
+    assert_int_equal(reclaim_reported(s.reclaim)->error.code, BW_TIMEOUT); /* and says why */
     assert_int_equal(swept(&s), 0);
     (void)pass(&s, BW_OK);
     assert_int_equal(swept(&s), 5);
