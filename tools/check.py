@@ -33,7 +33,7 @@ SUITES = UNIT_SUITES + ["contract", "golden", "fuzz", "hostile", "sim", "cli"]
 COVERED_LAYERS = ["codec", "protocol"]
 COVERAGE_PERCENT_MIN = 98
 # 98 is the aim; what protocol lacks is printed, with its reason where one is known.
-BRANCH_PERCENT_MIN = {"codec": 98, "protocol": 93}
+BRANCH_PERCENT_MIN = {"codec": 98, "protocol": 95}
 FIRST_TIER_MINUTES = 40
 
 
