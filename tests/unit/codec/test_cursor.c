@@ -4,6 +4,7 @@
 #include "codec/cursor.h"
 #include "support.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include <setjmp.h>
@@ -185,6 +186,13 @@ static void what_is_wrong_is_refused(void **state)
         assert_int_equal(decode(wrong[i], &c), BW_CURSOR_INVALID);
     }
     cursor c;
+    /* One element more than a cursor may have, and few enough characters of structure. */
+    static char text[1 << 14];
+    size_t size = (size_t)snprintf(text, sizeof text, "%s", SKIPS("[1")) - 1; /* no brace yet */
+    for (uint32_t k = 0; k < SKIPS_MAX; k++)
+        size += (size_t)snprintf(text + size, sizeof text - size, ",1");
+    (void)snprintf(text + size, sizeof text - size, "]}");
+    assert_int_equal(decode(text, &c), BW_CURSOR_INVALID);
     assert_int_equal(decode(SKIPS("[[1,3],[4,5]]"), &c), BW_OK);
     cursor_free(&c);
 }
