@@ -32,8 +32,8 @@ UNIT_SUITES = ["base", "codec", "payload", "input", "store", "protocol", "client
 SUITES = UNIT_SUITES + ["contract", "golden", "fuzz", "hostile", "sim", "cli"]
 COVERED_LAYERS = ["codec", "protocol"]
 COVERAGE_PERCENT_MIN = 98
-# 98 is the aim; what is lacking is printed, with its reason where one is known.
-BRANCH_PERCENT_MIN = {"codec": 97, "protocol": 93}
+# What is lacking to 100 is printed, with its reason where one is known.
+BRANCH_PERCENT_MIN = {"codec": 98, "protocol": 98}
 FIRST_TIER_MINUTES = 40
 
 

@@ -4,6 +4,7 @@
 #include "codec/cursor.h"
 #include "support.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include <setjmp.h>
@@ -86,7 +87,7 @@ static void the_canonical_text_is_exact(void **state)
 static void equality_and_hash_agree(void **state)
 {
     (void)state;
-    skip_range skips[] = {{5, 6}}, others[] = {{5, 7}};
+    skip_range skips[] = {{5, 6}}, others[] = {{5, 7}}, earlier[] = {{4, 6}};
     const cursor base = {.step = 9, .item = 2, .dp = 4, .skip_count = 1, .skips = skips};
     cursor variants[8];
     for (int i = 0; i < 8; i++)
@@ -107,6 +108,8 @@ static void equality_and_hash_agree(void **state)
         assert_true(cursor_equal(&base, &variants[i]) == (i >= 6));
         assert_true(hash_equal(&hash, &other) == (i >= 6));
     }
+    variants[5].skips = earlier;
+    assert_false(cursor_equal(&base, &variants[5]));
 }
 
 #define HEAD "{\"batchweave\":1,\"namespace\":\"" UUID_TEXT "\","
@@ -171,6 +174,7 @@ static void what_is_wrong_is_refused(void **state)
         SKIPS("[[1]]"),
         SKIPS("[[1,2,3]]"),
         SKIPS("[[1,\"2\"]]"),
+        SKIPS("[[\"1\",2]]"),
         SKIPS("[[2,2]]"),
         SKIPS("[[3,2]]"),
         SKIPS("[[1,3],[3,4]]"),
@@ -182,6 +186,13 @@ static void what_is_wrong_is_refused(void **state)
         assert_int_equal(decode(wrong[i], &c), BW_CURSOR_INVALID);
     }
     cursor c;
+    /* One element more than a cursor may have, and few enough characters of structure. */
+    static char text[1 << 14];
+    size_t size = (size_t)snprintf(text, sizeof text, "%s", SKIPS("[1")) - 1; /* no brace yet */
+    for (uint32_t k = 0; k < SKIPS_MAX; k++)
+        size += (size_t)snprintf(text + size, sizeof text - size, ",1");
+    (void)snprintf(text + size, sizeof text - size, "]}");
+    assert_int_equal(decode(text, &c), BW_CURSOR_INVALID);
     assert_int_equal(decode(SKIPS("[[1,3],[4,5]]"), &c), BW_OK);
     cursor_free(&c);
 }

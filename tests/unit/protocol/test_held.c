@@ -144,7 +144,9 @@ static void an_index_that_others_made(void **state)
     world_calm(&s.w);
     assert_false(actor_answer(&s.p, "manifest/", true, STORE_PENDING));
     assert_int_equal(commit_counted(s.p.commit)->merge_waits, 1);
+    keep(&s, STORE_PUT, FIRST_INDEX); /* would be kept again */
     assert_true(actor_answer(&s.p, FIRST_INDEX, false, STORE_RETRY));
+    world_calm(&s.w);
     assert_int_equal(commit_counted(s.p.commit)->merge_waits, 2);
     assert_int_equal(refs_of_level(chain_held(s.p.chain), 1), 2);
     done(&s);
