@@ -87,6 +87,8 @@ void check_page_deleted(sim *s, const object *o);
 /** A batch that is on no chain can never be published any more. */
 bool check_over(const model *m, const tgb *t);
 bool check_state_needed(const sim *s, const object *o);
+/** G7, at the end: all of what is retained is stored. */
+void check_retained(sim *s);
 /** Nobody can need it, whatever happens. */
 bool check_unreachable(const sim *s, const object *o);
 

@@ -458,6 +458,20 @@ void check_page_deleted(sim *s, const object *o)
     MARK_IF(s, PAGE_LOST, o->now != NULL);
 }
 
+void check_retained(sim *s)
+{
+    const model *m = model_of(s);
+    if (m->last == NULL)
+        return;
+    for (size_t k = (size_t)m->last->trim; k < m->step_count; k++) {
+        const tgb *t = m->steps[k].tgb;
+        for (uint32_t i = 0; i < t->parts; i++)
+            if (t->objects[i]->now == NULL)
+                sim_violate(s, "G7", "a part of step %zu is gone, trim is %" PRIu64, k,
+                            m->last->trim);
+    }
+}
+
 /* Once all is over: is there anything that no reader and no producer can reach? */
 bool check_unreachable(const sim *s, const object *o)
 {

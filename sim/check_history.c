@@ -264,5 +264,6 @@ void check_all(sim *s)
     check_fates(s, m);
     check_real_time(s, m);
     check_deliveries(s, m);
+    check_retained(s);
     (void)vstore_each(s->store, check_left, s);
 }

@@ -46,12 +46,24 @@ static void drop(trainer *t, uint32_t k)
         t->dropping[t->drop_count++] = t->live[k];
 }
 
-/* Nothing comes: perhaps what is kept leaves no room. The oldest checkpoint goes; rarely all go. */
+/* Where the job stands: it has nothing else to keep its place. */
+static bool is_newest(const trainer *t, uint32_t k)
+{
+    return t->live[k].at.step == t->pinned_step && t->live[k].at.item == t->pinned_item;
+}
+
+/* Nothing comes: perhaps what is kept leaves no room. The furthest back goes; rarely all go. */
 static void make_room(process *p, trainer *t)
 {
     const sim *s = p->sim;
     if (t->live_count > 1 && s->now_ns >= t->idle_ns + 2 * STARVED_NS) {
-        drop(t, 0);
+        uint32_t least = PINS_MAX;
+        for (uint32_t k = 0; k < t->live_count; k++)
+            if (!is_newest(t, k) &&
+                (least == PINS_MAX || t->live[k].at.step < t->live[least].at.step))
+                least = k;
+        if (least < PINS_MAX)
+            drop(t, least);
     } else if (t->live_count > 0 && rng_below(&p->random, 200) == 0) {
         for (uint32_t k = 0; k < t->live_count; k++)
             drop(t, k);
@@ -113,7 +125,7 @@ static void save(process *p, trainer *t)
 static bool save_old(process *p, trainer *t)
 {
     job *j = t->job;
-    if (j->count == 0 || rng_below(&p->random, 24) > 0)
+    if (j->count == 0 || p->sim->phase != PHASE_SAFETY || rng_below(&p->random, 24) > 0)
         return false;
     const saved *old = &j->saved[rng_below(&p->random, j->count)];
     if (old->at.step >= t->start_step)
@@ -222,7 +234,11 @@ static bool wants_pin(const process *p, const trainer *t)
         return true;
     if (t->pins_first)
         return true;
-    const bool moved = step != t->pinned_step || handout_item(t->handouts[0]) != t->pinned_item;
+    const uint32_t item = handout_item(t->handouts[0]);
+    bool kept = t->live_count == 0;
+    for (uint32_t k = 0; k < t->live_count; k++)
+        kept |= is_newest(t, k);
+    const bool moved = step != t->pinned_step || item != t->pinned_item || !kept;
     return moved && p->sim->now_ns >= t->idle_ns + STARVED_NS;
 }
 
