@@ -57,7 +57,7 @@ static bw_status measure(bench *b, bw_space *space, next_side *s, bw_error *erro
     BW_TRY(fill_config(pairs, &config, error));
     bw_status status = bw_consumer_open(space, NULL, config, NULL, BW_FOREVER, &s->consumer, error);
     bw_config_free(config);
-    bench_spread p50;
+    bench_spread p50 = {0};
     if (status == BW_OK)
         status = bench_alone(b->rounds, (bench_side){run_next, s}, &p50, error);
     bw_consumer_close(s->consumer);
