@@ -177,7 +177,7 @@
       "section 8: FENCED is told from a base long gone")                                           \
     X(pin_leaves_no_trace, "protocol/test_commit_groups",                                          \
       "R7: a pin of ours in the chain does not close its attempt")                                 \
-    X(rescale_row_off_by_one, "protocol/test_rescale",                                             \
+    X(rescale_row_off_by_one, "sim",                                                               \
       "section 10: a rank of another mesh reads its neighbour's slices")                           \
     X(rescale_slice_major, "protocol/test_rescale",                                                \
       "section 10: a rank of another mesh hands out slice after slice")                            \
