@@ -113,6 +113,31 @@ class FullTest(harness.CliTest):
         self.assertEqual(self.json_line("info", self.url)["next_step"], FRAMES)
         self.prove()
 
+    def test_puts_wait_for_room_too(self):
+        """Two batches staged at most: it stands at a put, and not at the last flush as the others do."""
+        self.run_cli("init", self.url, "--dp", 1)
+        self.frames["one"] = frames_of("one", FRAMES)
+        path = self.write_frames("frames", self.frames["one"])
+        process = self.start("produce", self.url, "--id", "one", "--set", "staged_batches=2", "-o", "json",
+                             f"frames:{path}")
+        self.wait_for_complaint(process)
+        self.make_room()
+        self.assertEqual(json.loads(self.finish(process, timeout=PATIENCE_SECONDS).out)["offset"], FRAMES)
+        self.prove()
+
+    def gives_up(self, staged):
+        self.run_cli("init", self.url, "--dp", 1)
+        path = self.write_frames("frames", frames_of("one", FRAMES))
+        result = self.refused("NO_SPACE", "produce", self.url, "--id", "one", "--set", f"staged_batches={staged}",
+                              "--timeout", "1s", f"frames:{path}")
+        self.assertEqual(result.code, harness.EXITS["STORE"])
+
+    def test_a_put_that_gives_up_names_the_cause(self):
+        self.gives_up(2)
+
+    def test_a_flush_that_gives_up_names_the_cause(self):
+        self.gives_up(1000)
+
 
 def enter():
     """Runs this program again where it may mount; False when there is no such place."""
@@ -126,6 +151,6 @@ def enter():
 
 if __name__ == "__main__":
     if not os.environ.get(INSIDE) and not enter():
-        print("2 skipped: this machine refuses mount namespaces")
+        print("5 skipped: this machine refuses mount namespaces")
         sys.exit(0)
     unittest.main()

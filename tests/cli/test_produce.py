@@ -371,34 +371,6 @@ class Frames(harness.CliTest):
         result = self.refused("TIMEOUT", "produce", self.url, "--id", "p", "--timeout", 1, "--exec", "sleep 1000")
         self.assertIn("the input gave nothing", result.err)
 
-    def fill_a_disk(self, freed, *words):
-        """Runs produce with more than fits on its file system; `freed`: after some seconds there is room."""
-        disk = self.folder / "disk"
-        disk.mkdir(exist_ok=True)
-        frames = self.write_frames("large", [random.Random(k).randbytes(20000) for k in range(100)])
-        url = f"file://{disk}/space"
-        script = f"""set -e
-            mount -t tmpfs -o size=3m none {disk}
-            head -c 2200000 /dev/zero > {disk}/room
-            {harness.BINARY} init {url} --dp 1
-            if {str(freed).lower()}; then (sleep 5; rm {disk}/room) & fi
-            {harness.BINARY} produce {url} --id p {' '.join(map(str, words))} frames:{frames}"""
-        namespace = ["unshare", "--mount", *([] if os.geteuid() == 0 else ["--map-root-user"])]
-        done = subprocess.run([*namespace, "sh", "-c", script], capture_output=True, text=True, check=False,
-                              env=harness.environment())
-        return harness.Result(done.returncode, done.stdout, done.stderr)
-
-    def test_a_full_disk_is_waited_for_or_named(self):
-        """While batches are put, and while the last ones are flushed: it goes on when there is room (operations.md)."""
-        for staged in 2, 1000:
-            with self.subTest(staged=staged):
-                result = self.fill_a_disk(False, "--timeout", "1s", "--set", f"staged_batches={staged}")
-                self.assertEqual(result.code, 4, result.err)
-                self.assert_code(result, "NO_SPACE")
-                result = self.fill_a_disk(True, "--set", f"staged_batches={staged}")
-                self.assertEqual(result.code, 0, result.err)
-                self.assertIn("finished at offset 100", result.out)
-
     def test_fenced(self):
         self.init(1)
         words = ["produce", self.url, "--id", "p", "frames:-"]

@@ -26,15 +26,21 @@
 #define NOBODY 65534u
 #define FAULTS_MAX 8
 
+typedef struct {
+    unsigned limit;
+    long magic;
+    bool hide_types;
+} settings;
+
+/* A test changes them while threads of what it tests still run. */
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct {
     struct {
         const char *name;
         int left; /* calls until it fails; 0: always */
         int number;
     } faults[FAULTS_MAX];
-    unsigned limit;
-    long magic;
-    bool hide_types;
+    settings set;
     char log[1 << 17];
 } now;
 
@@ -67,44 +73,67 @@ struct dirent *__wrap_readdir64(DIR *listing);
 
 void syscalls_reset(void)
 {
+    pthread_mutex_lock(&mutex);
     memset(&now, 0, sizeof now);
+    pthread_mutex_unlock(&mutex);
 }
 
 void syscalls_fail(const char *name, int n, int number)
 {
     int at = 0;
+    pthread_mutex_lock(&mutex);
     while (at < FAULTS_MAX && now.faults[at].name != NULL)
         at++;
-    if (at == FAULTS_MAX) {
-        fail_msg("too many faults at once");
-        return;
+    if (at < FAULTS_MAX) {
+        now.faults[at].name = name;
+        now.faults[at].left = n;
+        now.faults[at].number = number;
     }
-    now.faults[at].name = name;
-    now.faults[at].left = n;
-    now.faults[at].number = number;
+    pthread_mutex_unlock(&mutex);
+    if (at == FAULTS_MAX)
+        fail_msg("too many faults at once");
+}
+
+static void change(settings set)
+{
+    pthread_mutex_lock(&mutex);
+    now.set = set;
+    pthread_mutex_unlock(&mutex);
+}
+
+static settings current(void)
+{
+    pthread_mutex_lock(&mutex);
+    const settings set = now.set;
+    pthread_mutex_unlock(&mutex);
+    return set;
 }
 
 void syscalls_limit(unsigned bytes)
 {
-    now.limit = bytes;
+    settings set = current();
+    set.limit = bytes;
+    change(set);
 }
 
 void syscalls_file_system(long magic)
 {
-    now.magic = magic;
+    settings set = current();
+    set.magic = magic;
+    change(set);
 }
 
 void syscalls_hide_types(void)
 {
-    now.hide_types = true;
+    settings set = current();
+    set.hide_types = true;
+    change(set);
 }
 
 const char *syscalls_log(void)
 {
     return now.log;
 }
-
-static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 
 static void write_down(const char *name, const char *what)
 {
@@ -197,8 +226,9 @@ int __wrap_fstatfs64(int fd, struct statfs *info)
     if (fails("fstatfs"))
         return -1;
     const int result = __real_fstatfs64(fd, info);
-    if (now.magic != 0)
-        info->f_type = now.magic;
+    const long magic = current().magic;
+    if (magic != 0)
+        info->f_type = magic;
     return result;
 }
 
@@ -207,10 +237,11 @@ ssize_t __wrap_writev(int fd, const struct iovec *pieces, int count)
     write_down("writev", "");
     if (fails("writev"))
         return -1;
-    if (now.limit == 0)
+    const unsigned limit = current().limit;
+    if (limit == 0)
         return __real_writev(fd, pieces, count);
     for (int i = 0; i < count; i++) {
-        const size_t size = pieces[i].iov_len < now.limit ? pieces[i].iov_len : now.limit;
+        const size_t size = pieces[i].iov_len < limit ? pieces[i].iov_len : limit;
         if (size > 0)
             return write(fd, pieces[i].iov_base, size);
     }
@@ -221,7 +252,8 @@ ssize_t __wrap_pread64(int fd, void *to, size_t size, off_t offset)
 {
     if (fails("pread"))
         return errno == 0 ? 0 : -1; /* the errno 0 stands for an end of file */
-    return __real_pread64(fd, to, now.limit != 0 && size > now.limit ? now.limit : size, offset);
+    const unsigned limit = current().limit;
+    return __real_pread64(fd, to, limit != 0 && size > limit ? limit : size, offset);
 }
 
 void *__wrap_mmap64(void *at, size_t size, int protection, int flags, int fd, off_t offset)
@@ -248,7 +280,7 @@ struct dirent *__wrap_readdir64(DIR *listing)
     if (fails("readdir"))
         return NULL;
     struct dirent *entry = __real_readdir64(listing);
-    if (entry != NULL && now.hide_types)
+    if (entry != NULL && current().hide_types)
         entry->d_type = DT_UNKNOWN;
     return entry;
 }

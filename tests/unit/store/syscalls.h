@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * The system calls of the file store, through --wrap: they can be made to fail, and are written
- * down. Set up by one thread, called by any.
+ * down. Any thread may set them up and call them; the log is read when none calls.
  */
 #ifndef TEST_SYSCALLS_H
 #define TEST_SYSCALLS_H
