@@ -108,6 +108,9 @@ class Groups(harness.CliTest):
         self.assertEqual(self.json_line("gc", self.url, "--apply")["swept_to"], 9)
         table = self.run_cli("group", "ls", self.url).out.decode().splitlines()
         self.assertEqual((len(table), table[1].split()[0]), (2, "train"))
+        text = self.run_cli("info", self.url).out.decode()
+        self.assertIn("\n1 group\n" + "".join(f"  {line}\n" for line in table), text)
+        self.assertRegex(text, r"newest +version \d+, \d+ s ago\n")  # a sweep's commit names nobody
 
     def test_ranks_of_several_processes_start_together(self):
         late = [self.start("consume", self.url, "--rank", rank, "--world", 4, "--group", "train", "--launch", "one",
