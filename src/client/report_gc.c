@@ -41,26 +41,56 @@ static void put_summary(report *r, const reclaim_report *pass, const manifest *m
     json_put_object_end(&r->out);
 }
 
-static uint64_t progress(const reclaim_report *pass)
+static uint64_t moves(const reclaim_report *pass)
 {
     const sweep_report *s = &pass->manifests;
     return pass->steps + pass->names_deleted + pass->segments_deleted + pass->orphans_deleted +
            s->blocks_retired + s->manifests_deleted + s->ghosts_deleted;
 }
 
+static bw_status tell(report *r, const reclaim_report *pass, bw_error *error)
+{
+    uint64_t end = pass->trim;
+    if (r->options->manifests_only)
+        end = pass->swept;
+    else if (r->options->steps_max > 0 && end - pass->swept > r->options->steps_max)
+        end = pass->swept + r->options->steps_max;
+    const report_walk walk = {
+        .step = pass->swept + pass->steps, .first = pass->swept, .end = end, .bytes = pass->bytes};
+    /* How long listings take cannot be known. */
+    return walk.step < walk.end ? report_progress(r, &walk, error) : BW_OK;
+}
+
 /* A pass takes as long as it takes, but it ends when nothing comes of it for the report's time: the
  * machine itself repeats a failing request for ever. */
+static bw_status drive_pass(report *r, reader *from, reclaim *pass, bw_error *error)
+{
+    const machine m = {&reclaim_machine, pass};
+    const reclaim_report *done = reclaim_reported(pass);
+    const int64_t slice_ns = r->options->progress ? NS_PER_S : r->options->timeout_ns;
+    uint64_t before = 0;
+    int64_t until_ns = clock_deadline(clock_system(), r->options->timeout_ns);
+    for (;;) {
+        const int64_t slice_end_ns = clock_deadline(clock_system(), slice_ns);
+        const int64_t end_ns = slice_end_ns < until_ns ? slice_end_ns : until_ns;
+        const bw_status status = drive_run(from->drive, m, end_ns, NULL);
+        if (status != BW_TIMEOUT)
+            return status;
+        if (moves(done) != before)
+            until_ns = clock_deadline(clock_system(), r->options->timeout_ns);
+        else if (clock_now(clock_system()) >= until_ns)
+            return status;
+        before = moves(done);
+        BW_TRY(tell(r, done, error));
+    }
+}
+
 static bw_status run_pass(report *r, reader *from, reclaim *pass, bw_error *error)
 {
     reclaim_start(pass, clock_now(clock_system()), TIME_NEVER);
-    const machine m = {&reclaim_machine, pass};
-    bw_status status = BW_TIMEOUT;
-    for (uint64_t before = 0, now = 1; status == BW_TIMEOUT && now != before;) {
-        before = progress(reclaim_reported(pass));
-        status =
-            drive_run(from->drive, m, clock_deadline(clock_system(), r->options->timeout_ns), NULL);
-        now = progress(reclaim_reported(pass));
-    }
+    const bw_status status = drive_pass(r, from, pass, error);
+    if (status == BW_INTERRUPTED)
+        return status; /* of a line that was handed out */
     if (status != BW_OK)
         return drive_tell(from->drive, status, error, "gc");
     const reclaim_report *done = reclaim_reported(pass);
