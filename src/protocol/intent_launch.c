@@ -26,7 +26,7 @@ static intent_verdict begun(const intent_try *t, const start *s)
 /* Our launch is there: by a try of ours whose reply was lost, or by an earlier call. */
 static intent_verdict already(const intent *i, const intent_try *t, const group *g)
 {
-    start s;
+    start s = {0};
     MUST(view_equal(g->launch, i->launch.launch));
     MUST(i->launch.cursor != NULL);
     const bw_status status =
