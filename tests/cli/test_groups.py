@@ -44,7 +44,7 @@ class Groups(harness.CliTest):
         self.assertEqual(self.consume(7, "--pin-every", 3, "--keep", 2)["next_step"], 7)
         line = self.groups()["train"]
         self.assertEqual(set(line), GROUP)
-        self.assertIsNone(line["hold"])
+        self.assertEqual(line["hold"], 6)
         self.assertEqual(sorted(self.pins().values()), [3, 6])
         before = self.parts()
         dry = self.json_line("gc", self.url)
@@ -85,7 +85,7 @@ class Groups(harness.CliTest):
         line = self.json_line("pin", self.url, "train", "best", "--cursor", cursor)
         self.assertEqual(line, {"group": "train", "pin": "best", "step": 5})
         self.run_cli("pin", self.url, "train", "best", "--cursor", cursor)
-        self.assertEqual((self.pins(), self.groups()["train"]["hold"]), ({"best": 5}, None))
+        self.assertEqual((self.pins(), self.groups()["train"]["hold"]), ({"best": 5}, 5))
         self.consume(2, "--cursor", cursor)
         self.refused("PIN_EXISTS", "pin", self.url, "train", "best", "--cursor", cursor)
         self.refused("FENCED", "pin", self.url, "train", "other", "--cursor", cursor, "--launch", "gone")

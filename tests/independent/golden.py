@@ -73,12 +73,11 @@ def page(p):
 
 
 def group(g):
-    out = {"name": g.name, "launch": g.launch.decode(), "launch_number": g.launch_number,
-           "cursor_hash": g.cursor_hash.hex(),
-           "last_version": g.last_version, "last_clock": g.last_clock,
-           "pins": [{"id": p.id.decode(), "nonce": nonce_text(p.nonce), "step": p.step, "item": p.item,
-                     "cursor_hash": p.cursor_hash.hex()} for p in g.pins]}
-    return out if g.hold is None else out | {"hold": g.hold}
+    return {"name": g.name, "launch": g.launch.decode(), "launch_number": g.launch_number,
+            "hold": g.hold, "pinned": g.pinned, "cursor_hash": g.cursor_hash.hex(),
+            "last_version": g.last_version, "last_clock": g.last_clock,
+            "pins": [{"id": p.id.decode(), "nonce": nonce_text(p.nonce), "step": p.step, "item": p.item,
+                      "cursor_hash": p.cursor_hash.hex()} for p in g.pins]}
 
 
 def manifest(m):
