@@ -8,6 +8,7 @@ import os
 import random
 import sys
 import threading
+import time
 import unittest
 
 import harness
@@ -112,6 +113,10 @@ class Groups(harness.CliTest):
     def test_ranks_of_several_processes_start_together(self):
         late = [self.start("consume", self.url, "--rank", rank, "--world", 4, "--group", "train", "--launch", "one",
                            "--from", "latest", "--steps", 1, "--timeout", 30, "-o", "json") for rank in (1, 2, 3, 0)]
+        # What "latest" is must be settled before there is more.
+        while "train" not in self.groups():
+            self.assertTrue(all(process.poll() is None for process in late))
+            time.sleep(0.02)
         self.produce_frames([b"more"] * 8, "b")
         nexts = {json.loads(self.finish(process).out)["next_step"] for process in late}
         self.assertEqual(len(nexts), 1)
