@@ -109,6 +109,20 @@ class Groups(harness.CliTest):
         self.assertEqual(self.json_line("gc", self.url, "--apply")["swept_to"], 9)
         table = self.run_cli("group", "ls", self.url).out.decode().splitlines()
         self.assertEqual((len(table), table[1].split()[0]), (2, "train"))
+        text = self.run_cli("info", self.url).out.decode()
+        self.assertIn("\n1 group\n" + "".join(f"  {line}\n" for line in table), text)
+        self.assertRegex(text, r"newest +version \d+, \d+ s ago\n")  # a sweep's commit names nobody
+
+    def test_a_job_without_its_group_trains_on(self):
+        job = self.start("consume", self.url, "--world", 4, "--group", "train", "--pin-every", 2, "--keep", 2,
+                         "--step-ms", 50, "--steps", self.STEPS, "-o", "json")
+        while "train" not in self.groups():
+            time.sleep(0.01)
+        self.run_cli("group", "rm", self.url, "train")
+        result = self.finish(job)
+        self.assertEqual(json.loads(result.out)["next_step"], self.STEPS)
+        self.assertIn("there is no group train; the job goes on, and pins no more", result.err)
+        self.assertEqual(self.groups(), {})
 
     def test_ranks_of_several_processes_start_together(self):
         late = [self.start("consume", self.url, "--rank", rank, "--world", 4, "--group", "train", "--launch", "one",

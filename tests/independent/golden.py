@@ -11,6 +11,7 @@ import bwencode
 import bwformat as bw
 
 FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "golden")
+PAGE = os.path.join(FOLDER, "..", "..", "docs", "format.md")
 # What the page has an object for; a golden file of each must be there.
 WANTED = {"cursor", "genesis", "hint", "manifest", "marker", "page", "part", "segment", "state"}
 FORMS = ("uniform", "inline", "footer")
@@ -207,6 +208,9 @@ def check_all_are_here():
     names = [name[:-5] for name in os.listdir(FOLDER) if name.endswith(".json")]
     assert {describe(name)["object"] for name in names} == WANTED
     assert sorted(names) == sorted(name[:-4] for name in os.listdir(FOLDER) if name.endswith(".bin"))
+    with open(PAGE, encoding="utf-8") as page:
+        table = page.read().split("\n## 16. Golden files\n")[1]
+    assert set(names) == set(re.findall(r"`([a-z-]+(?:\.[0-9]{6})?)`", table)), table
 
 
 def tests():
