@@ -80,6 +80,7 @@ struct bw_consumer {
     uint32_t prefetch; /* slices read ahead: whole steps */
     bool verify;
     char *group, *launch; /* NULL: none */
+    slice_pool *pool;
     gate changed;
     atomic_int interrupted;
     atomic_uint_least64_t wanted; /* the follower finds steps below it */
