@@ -10,6 +10,7 @@
 
 static const pin *find(const group *g, view id)
 {
+    MUST(g->pin_count <= PINS_MAX);
     for (uint32_t k = 0; k < g->pin_count; k++)
         if (view_equal(g->pins[k].id, id))
             return &g->pins[k];
@@ -71,6 +72,7 @@ static void add(group *g, const pin *wanted)
 {
     uint32_t at = g->pin_count;
     MUST_OR(g->pin_count < PINS_MAX, return );
+    MUST(wanted->id.size > 0);
     while (at > 0 && view_compare(wanted->id, g->pins[at - 1].id) < 0) {
         g->pins[at] = g->pins[at - 1];
         at--;
@@ -87,6 +89,7 @@ static void raise_hold(group *g, const pin *made)
 {
     if ((made->step < g->hold && !MUTANT(hold_follows_any_pin)) || MUTANT(hold_not_raised))
         return;
+    MUST(made->step >= g->hold || MUTANT(hold_follows_any_pin));
     g->hold = made->step;
     g->pinned = true;
 }
@@ -136,5 +139,6 @@ intent_verdict intent_pin_apply(const intent *i, const intent_try *t)
         raise_hold(g, i->pin.pin);
     intent_draft_group_done(t, g);
     MUST(t->draft->group_count == t->base->group_count);
+    MUST(g->hold >= seen->hold || MUTANT(hold_follows_any_pin));
     return INTENT_CANDIDATE;
 }

@@ -18,6 +18,7 @@ bw_status launch_hash(const cursor *c, uint64_t step, uint32_t item, hash128 *ha
 void launch_newest(const group *g, uint64_t *step, uint32_t *item)
 {
     MUST(g->pin_count <= PINS_MAX);
+    MUST(g->hold <= NUMBER_MAX);
     *step = g->hold;
     *item = 0;
     const pin *newest = NULL;
@@ -49,6 +50,7 @@ static bool begins(const group *g, const cursor *c, uint64_t step, uint32_t item
 static bool find(const group *g, const cursor *c, uint64_t *step, uint32_t *item, bw_status *status)
 {
     MUST(*status == BW_OK);
+    MUST(g->hold <= NUMBER_MAX);
     *step = g->hold;
     *item = 0;
     if (begins(g, c, g->hold, 0, status))
