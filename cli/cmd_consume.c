@@ -138,8 +138,13 @@ static bw_status pin_step(run_state *s, rank *last)
     rank *first = &s->crew.ranks[0];
     if (s->group == NULL || first->index != 0)
         return BW_OK;
-    return checkpoints_step(&s->checkpoints, s->steps, s->c->timeout_ns, first->consumer,
-                            last->error);
+    const bw_status status =
+        checkpoints_step(&s->checkpoints, s->steps, s->c->timeout_ns, first->consumer, last->error);
+    if (status != BW_GROUP_GONE)
+        return status;
+    cli_notice("%s; the job goes on, and pins no more", bw_error_message(last->error));
+    s->checkpoints.every = 0;
+    return BW_OK;
 }
 
 static bw_status on_step(void *context, rank *last)
@@ -448,7 +453,7 @@ static const option options[] = {
      .value = "R",
      .type = OPTION_INTEGER,
      .max = UINT32_MAX,
-     .help = "this one only, of --world; without both: torchrun's RANK and WORLD_SIZE"},
+     .help = "this one only, of --world; without both: what torchrun, Slurm or MPI say"},
     {.name = "from",
      .value = "earliest|latest|STEP",
      .type = OPTION_TEXT,

@@ -271,7 +271,7 @@ static bw_status view_tokens(recordsource *s, size_t rows, const void **bytes, s
     bw_status status = BW_OK;
     fill_rows(s, rows);
     bw_tensors_reset(s->tensors);
-    for (size_t i = 0; status == BW_OK && i < COLUMNS_MAX && i < s->column_count; i++) {
+    for (size_t i = 0; i < COLUMNS_MAX && i < s->column_count && status == BW_OK; i++) {
         char key[64];
         snprintf(key, sizeof key, "batchweave.axis.%s", column_names[i]);
         status = bw_tensors_add(s->tensors, column_names[i], "I32", shape, 2, s->columns[i],

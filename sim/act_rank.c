@@ -220,7 +220,7 @@ static bool join_launch(process *p, rank *r)
                     p->name, step, item, j->launch, j->start.step, j->start.item);
     else if (status != BW_OK && status != BW_LAUNCH_REUSED && status != BW_RANKS_DISAGREE)
         sim_violate(p->sim, "G2", "%s: %s", p->name, error.message);
-    else if (status == BW_RANKS_DISAGREE && g->has_hold)
+    else if (status == BW_RANKS_DISAGREE && !g->pinned)
         sim_violate(p->sim, "G2", "%s: %s", p->name, error.message);
     r->launch = j->launches;
     return !p->sim->violated;

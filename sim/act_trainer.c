@@ -57,7 +57,7 @@ static void born(process *p)
 static void dead(process *p, bool killed)
 {
     trainer *t = p->state;
-    if (killed && t->committing && t->makes) {
+    if (killed && t->committing && t->makes && !t->again) {
         MARK(p->sim, PIN_IN_DOUBT);
         saved *s = job_find(t->job, &t->making);
         if (s != NULL)
@@ -287,7 +287,7 @@ static void refused(process *p, trainer *t, const commit_report *r)
     const bool launches = t->intent.kind == INTENT_LAUNCH;
     const uint64_t step = launches ? t->given.step : t->pin.step;
     story(s, p, "is refused: %s", r->error.message);
-    if (!r->open_unknown && t->makes)
+    if (!r->open_unknown && t->makes && !t->again)
         check_pin_lost(p, t->job->name, t->making.nonce);
     if (r->open_unknown && t->makes)
         t->making.in_doubt = true;

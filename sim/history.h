@@ -79,6 +79,7 @@ typedef struct launch_note {
 /** A pin that a trainer asked for. */
 typedef struct pin_note {
     char group[NAME_TEXT], launch[NAME_TEXT], id[NAME_TEXT];
+    char again[NAME_TEXT]; /* the launch that asked for it anew when it was there */
     uint64_t nonce, step;
     uint32_t item;
     hash128 hash;

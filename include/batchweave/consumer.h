@@ -5,9 +5,13 @@
  * global order.
  *
  * The position in the mesh comes from properties d, c; or rank, world (with tp, pp, cp: rank =
- * ((pp·DP+d)·CP+c)·TP+tp); or, when none of them is set, from torchrun's environment (RANK,
- * WORLD_SIZE). The consumers of one bw_space share one follower of the chain. One thread calls next
- * and cursor; the other calls from any thread.
+ * ((pp·DP+d)·CP+c)·TP+tp); or, when none of them is set, from the environment: torchrun's RANK and
+ * WORLD_SIZE, Slurm's SLURM_PROCID and SLURM_NTASKS, Open MPI's OMPI_COMM_WORLD_RANK and _SIZE,
+ * PMI_RANK and PMI_SIZE. All that are there must agree (BW_INVALID names two that do not), but a
+ * process that torchrun started (TORCHELASTIC_RUN_ID) asks only torchrun.
+ *
+ * The consumers of one bw_space share one follower of the chain. One thread calls next and cursor;
+ * the other calls from any thread.
  */
 #ifndef BATCHWEAVE_CONSUMER_H
 #define BATCHWEAVE_CONSUMER_H

@@ -95,12 +95,14 @@
       "section 11: a pin beyond the next step is taken")                                           \
     X(pin_of_any_launch, "protocol/test_intent_pin",                                               \
       "section 11: a zombie's pins and releases are taken")                                        \
-    X(hold_not_cleared, "protocol/test_intent_pin",                                                \
-      "section 11: a pin at the hold leaves the hold")                                             \
-    X(hold_cleared_by_any_pin, "protocol/test_intent_pin",                                         \
-      "section 11: a pin below the hold clears it")                                                \
-    X(last_release_to_trim, "protocol/test_intent_pin",                                            \
-      "section 11: the last release leaves the hold at trim")                                      \
+    X(hold_not_raised, "protocol/test_intent_pin",                                                 \
+      "section 11: a pin above the hold leaves the hold")                                          \
+    X(hold_follows_any_pin, "protocol/test_intent_pin",                                            \
+      "section 11: a pin below the hold lowers it")                                                \
+    X(same_pin_leaves_hold, "protocol/test_intent_pin",                                            \
+      "section 11: a pin that is there of an earlier launch leaves the hold")                      \
+    X(release_moves_hold, "protocol/test_intent_pin",                                              \
+      "section 11: a release moves the hold to the highest step released")                         \
     X(w_of_newest_pins, "protocol/test_intent_pin",                                                \
       "section 2: W is taken of each group's newest pin")                                          \
     X(trim_of_base_only, "protocol/test_intent_pin",                                               \

@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "base/invariant.h"
 #include "client/follower.h"
+#include "client/slicepool.h"
 #include "client/stats.h"
 #include "protocol/limit.h"
 #include <inttypes.h>
@@ -26,6 +27,7 @@ static void destroy(bw_consumer *c)
     handout_free(c->locked.handout);
     manifest_unref(c->locked.manifest);
     mem_free(c->locked.ring);
+    slice_pool_close(c->pool);
     mem_free(c->group);
     mem_free(c->launch);
     lock_destroy(&c->lock);
@@ -53,7 +55,8 @@ static bw_status consumer_new(bw_space *space, const consumer_options *options, 
         c->reads = handout_reads(c->locked.handout);
         c->prefetch = options->prefetch * c->reads;
         c->locked.ring = mem_array(c->prefetch, sizeof *c->locked.ring);
-        if (c->locked.ring == NULL)
+        /* The window, and as many that the caller may hold. */
+        if (c->locked.ring == NULL || slice_pool_new(2 * c->prefetch, &c->pool) != BW_OK)
             status = error_set(error, BW_NOMEM, "no memory for a window of %u slices", c->prefetch);
     }
     if (status != BW_OK) {

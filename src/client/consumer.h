@@ -80,6 +80,7 @@ struct bw_consumer {
     uint32_t prefetch; /* slices read ahead: whole steps */
     bool verify;
     char *group, *launch; /* NULL: none */
+    slice_pool *pool;
     gate changed;
     atomic_int interrupted;
     atomic_uint_least64_t wanted; /* the follower finds steps below it */
@@ -117,8 +118,8 @@ typedef struct consumer_seat {
     bool alone;   /* the job has no other rank */
     bool commits; /* it is the rank that speaks for the job */
 } consumer_seat;
-/** Where this process stands in the mesh: from the options, else torchrun's environment, else the
- * only position there is. */
+/** Where this process stands in the mesh: from the options, else the environment of torchrun, Slurm
+ * or MPI, else the only position there is. */
 bw_status position_resolve(const consumer_options *options, const genesis *g, consumer_seat *out,
                            bw_error *error);
 /** Finds out where the rank begins; registers or joins the group's launch. */

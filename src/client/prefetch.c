@@ -120,6 +120,7 @@ static void read_locked(fetch *f)
     f->first_try_ns = clock_now(clock_system());
     f->request.genesis = c->space->genesis;
     f->request.handout = c->locked.handout;
+    f->request.pool = c->pool;
     f->request.budget = c->space->runtime->budget;
     f->request.verify = c->verify;
     f->request.map = f->misses == 0; /* a second look takes the other way */

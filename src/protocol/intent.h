@@ -94,7 +94,7 @@ typedef struct intent {
         /** Key ⟨id, epoch as seen⟩. */
         struct {
             view id;
-            uint32_t epoch;
+            uint32_t epoch; /* 0: fixed by the first proved base, as it is there */
         } forget;
         /** The parts of steps [from, step) are gone. Key ⟨step⟩. */
         struct {

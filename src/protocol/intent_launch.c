@@ -77,7 +77,7 @@ static intent_verdict resolve(const intent *i, const intent_try *t, const group 
 /* A pin in the middle of a step counts items of its own mesh: another cursor would mean others. */
 static bool same_items(const group *g, const start *s)
 {
-    MUST(g->has_hold || g->pin_count > 0);
+    MUST(g->pin_count <= PINS_MAX);
     if (s->item == 0)
         return true;
     for (uint32_t k = 0; k < g->pin_count; k++)
@@ -100,8 +100,8 @@ static intent_verdict candidate(const intent *i, const intent_try *t, const grou
     g->launch = i->launch.launch;
     g->launch_number = i->launch.number;
     if (!MUTANT(launch_without_hold) || g->pin_count == 0) {
-        g->has_hold = true;
         g->hold = s->step;
+        g->pinned = false;
     }
     g->cursor_hash = s->hash;
     intent_draft_group_done(t, g);

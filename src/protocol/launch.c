@@ -17,8 +17,8 @@ bw_status launch_hash(const cursor *c, uint64_t step, uint32_t item, hash128 *ha
 
 void launch_newest(const group *g, uint64_t *step, uint32_t *item)
 {
-    MUST(g->has_hold || g->pin_count > 0);
     MUST(g->pin_count <= PINS_MAX);
+    MUST(g->hold <= NUMBER_MAX);
     *step = g->hold;
     *item = 0;
     const pin *newest = NULL;
@@ -45,15 +45,15 @@ static bool begins(const group *g, const cursor *c, uint64_t step, uint32_t item
            (hash_equal(&hash, &g->cursor_hash) || MUTANT(launch_takes_any_cursor));
 }
 
-/* The hash proves it: the hold, a pin that it was resumed from, or one that was made where it
- * began. */
+/* The hash proves it: the hold, unless it moved, a pin that it was resumed from, or one that was
+ * made where it began. */
 static bool find(const group *g, const cursor *c, uint64_t *step, uint32_t *item, bw_status *status)
 {
     MUST(*status == BW_OK);
-    MUST(g->has_hold || g->pin_count > 0);
+    MUST(g->hold <= NUMBER_MAX);
     *step = g->hold;
     *item = 0;
-    if (g->has_hold && begins(g, c, g->hold, 0, status))
+    if (begins(g, c, g->hold, 0, status))
         return true;
     for (uint32_t k = 0; k < g->pin_count; k++) {
         *step = g->pins[k].step;
@@ -70,7 +70,7 @@ bw_status launch_take(const group *g, launch_start start, const cursor *c, uint6
     bw_status status = BW_OK;
     MUST_OR(c != NULL, return error_set(error, BW_BUG, "a launch without a cursor"));
     MUST(c->step <= NUMBER_MAX);
-    MUST(g->has_hold || g->pin_count > 0);
+    MUST(g->launch.size > 0);
     if (start == LAUNCH_CURSOR) {
         *step = c->step;
         *item = c->item;
@@ -81,12 +81,12 @@ bw_status launch_take(const group *g, launch_start start, const cursor *c, uint6
     }
     if (status != BW_OK)
         return error_set(error, status, "the cursor cannot be hashed");
-    if (start != LAUNCH_CURSOR && !g->has_hold)
+    if (start != LAUNCH_CURSOR && g->pinned)
         return error_set(error, BW_LAUNCH_REUSED,
                          "launch %.*s has pinned checkpoints since it began: a restart is another "
                          "launch and needs another id, or the cursor of its checkpoint",
                          (int)g->launch.size, (const char *)g->launch.data);
-    if (start != LAUNCH_CURSOR || !g->has_hold)
+    if (start != LAUNCH_CURSOR || g->pinned)
         return error_set(error, BW_RANKS_DISAGREE,
                          "launch %.*s began with a cursor of another place, dp, mode or skips",
                          (int)g->launch.size, (const char *)g->launch.data);

@@ -186,8 +186,8 @@ static json_t *dump_group(const group *g)
     put_text(root, "name", g->name);
     put_text(root, "launch", g->launch);
     put_number(root, "launch_number", g->launch_number);
-    if (g->has_hold)
-        put_number(root, "hold", g->hold);
+    put_number(root, "hold", g->hold);
+    json_object_set_new(root, "pinned", json_boolean(g->pinned));
     put_hash(root, "cursor_hash", &g->cursor_hash);
     put_number(root, "last_version", g->last_version);
     put_number(root, "last_clock", g->last_clock_ms);

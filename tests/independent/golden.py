@@ -11,6 +11,7 @@ import bwencode
 import bwformat as bw
 
 FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "golden")
+PAGE = os.path.join(FOLDER, "..", "..", "docs", "format.md")
 # What the page has an object for; a golden file of each must be there.
 WANTED = {"cursor", "genesis", "hint", "manifest", "marker", "page", "part", "segment", "state"}
 FORMS = ("uniform", "inline", "footer")
@@ -73,12 +74,11 @@ def page(p):
 
 
 def group(g):
-    out = {"name": g.name, "launch": g.launch.decode(), "launch_number": g.launch_number,
-           "cursor_hash": g.cursor_hash.hex(),
-           "last_version": g.last_version, "last_clock": g.last_clock,
-           "pins": [{"id": p.id.decode(), "nonce": nonce_text(p.nonce), "step": p.step, "item": p.item,
-                     "cursor_hash": p.cursor_hash.hex()} for p in g.pins]}
-    return out if g.hold is None else out | {"hold": g.hold}
+    return {"name": g.name, "launch": g.launch.decode(), "launch_number": g.launch_number,
+            "hold": g.hold, "pinned": g.pinned, "cursor_hash": g.cursor_hash.hex(),
+            "last_version": g.last_version, "last_clock": g.last_clock,
+            "pins": [{"id": p.id.decode(), "nonce": nonce_text(p.nonce), "step": p.step, "item": p.item,
+                      "cursor_hash": p.cursor_hash.hex()} for p in g.pins]}
 
 
 def manifest(m):
@@ -208,6 +208,9 @@ def check_all_are_here():
     names = [name[:-5] for name in os.listdir(FOLDER) if name.endswith(".json")]
     assert {describe(name)["object"] for name in names} == WANTED
     assert sorted(names) == sorted(name[:-4] for name in os.listdir(FOLDER) if name.endswith(".bin"))
+    with open(PAGE, encoding="utf-8") as page:
+        table = page.read().split("\n## 16. Golden files\n")[1]
+    assert set(names) == set(re.findall(r"`([a-z-]+(?:\.[0-9]{6})?)`", table)), table
 
 
 def tests():

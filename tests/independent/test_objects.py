@@ -260,7 +260,7 @@ def test_manifest_rules():
     bad("CANONICAL", groups=[group("b"), group("a")])
     bad(groups=[group(f"g{k:02}") for k in range(65)])
     for changes in (dict(launch=b""), dict(launch=b"l" * 129), dict(launch_number=0), dict(hold=3),
-                    dict(hold=None, pins=[]), dict(pins=[bw.Pin(b"", 1, 4, 0, b"c" * 16)]),
+                    dict(hold=1 << 40), dict(pins=[bw.Pin(b"", 1, 4, 0, b"c" * 16)]),
                     dict(pins=[bw.Pin(b"a", 1, 3, 0, b"c" * 16)]), dict(pins=[bw.Pin(b"a" * 129, 1, 4, 0, b"c" * 16)]),
                     dict(pins=[bw.Pin(bytes([65 + k]), 1, 4, 0, b"c" * 16) for k in range(65)])):
         bad(groups=[group(**changes)])

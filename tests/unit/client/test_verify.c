@@ -410,11 +410,8 @@ static void test_groups(void **state)
     (void)state;
     stand s;
     fill(&s);
-    kept[0] = (group){.name = view_text("g"),
-                      .launch = view_text("one"),
-                      .launch_number = 2,
-                      .has_hold = true,
-                      .hold = 3};
+    kept[0] =
+        (group){.name = view_text("g"), .launch = view_text("one"), .launch_number = 2, .hold = 3};
     change(&s, newest(&s), with_group);
     expect_clean(&s);
     kept[0].hold = 5; /* and the trim step is behind it */

@@ -29,17 +29,15 @@ static void set_up(scene *s, shown g)
     s->pins[1] = (pin){.id = view_text("b"), .nonce = 2, .step = 8, .item = 2};
     assert_int_equal(launch_hash(&s->cursor, 5, 0, &s->pins[0].cursor_hash), BW_OK);
     assert_int_equal(launch_hash(&s->cursor, 8, 2, &s->pins[1].cursor_hash), BW_OK);
-    s->groups[0] = (group){.name = view_text("aa"),
-                           .launch = view_text("x"),
-                           .launch_number = 1,
-                           .has_hold = true,
-                           .hold = 6};
+    s->groups[0] =
+        (group){.name = view_text("aa"), .launch = view_text("x"), .launch_number = 1, .hold = 6};
     s->groups[1] = (group){.name = view_text("g"), .launch = view_text("old"), .launch_number = 3};
     if (g == PINNED) {
+        s->groups[1].hold = 8;
+        s->groups[1].pinned = true;
         s->groups[1].pins = s->pins;
         s->groups[1].pin_count = 2;
     } else {
-        s->groups[1].has_hold = true;
         s->groups[1].hold = 5;
     }
     s->base.groups = s->groups;
@@ -106,7 +104,7 @@ static void check_launched(const launch_case *t, const scene *s, intent *i, cons
     assert_non_null(g);
     assert_true(view_equal(g->launch, view_text("new")));
     assert_int_equal(g->launch_number, t->group == NO_GROUP ? 1 : 4);
-    assert_true(g->has_hold);
+    assert_false(g->pinned);
     assert_int_equal(g->hold, t->start_step);
     assert_int_equal(launch_hash(&s->cursor, t->start_step, t->start_item, &hash), BW_OK);
     assert_true(hash_equal(&hash, &g->cursor_hash));

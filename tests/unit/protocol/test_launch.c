@@ -8,7 +8,7 @@
 
 typedef struct take_case {
     const char *name;
-    bool has_hold;
+    bool pinned;
     uint64_t hold, begun; /* the step it began at; the hold may have moved since */
     uint32_t begun_item;
     uint64_t pin_step; /* 0: no pin */
@@ -22,25 +22,25 @@ typedef struct take_case {
 } take_case;
 
 static const take_case cases[] = {
-    {"from the hold", 1, 7, 7, 0, 0, 0, LAUNCH_GROUP, 0, 0, 4, BW_OK, 7, 0},
-    {"asked for the earliest: the launch says", 1, 7, 7, 0, 0, 0, LAUNCH_EARLIEST, 0, 0, 4, BW_OK,
+    {"from the hold", 0, 7, 7, 0, 0, 0, LAUNCH_GROUP, 0, 0, 4, BW_OK, 7, 0},
+    {"asked for the earliest: the launch says", 0, 7, 7, 0, 0, 0, LAUNCH_EARLIEST, 0, 0, 4, BW_OK,
      7, 0},
-    {"asked for the latest: the launch says", 1, 7, 7, 0, 0, 0, LAUNCH_LATEST, 0, 0, 4, BW_OK, 7,
+    {"asked for the latest: the launch says", 0, 7, 7, 0, 0, 0, LAUNCH_LATEST, 0, 0, 4, BW_OK, 7,
      0},
-    {"the item of the pin it was resumed from", 1, 7, 7, 3, 7, 3, LAUNCH_GROUP, 0, 0, 4, BW_OK, 7,
+    {"the item of the pin it was resumed from", 0, 7, 7, 3, 7, 3, LAUNCH_GROUP, 0, 0, 4, BW_OK, 7,
      3},
-    {"step of a pin, but not its item", 1, 7, 7, 0, 7, 3, LAUNCH_GROUP, 0, 0, 4, BW_OK, 7, 0},
-    {"pinned where it began", 0, 0, 7, 0, 7, 0, LAUNCH_GROUP, 0, 0, 4, BW_OK, 7, 0},
-    {"pinned further on", 0, 0, 7, 0, 9, 0, LAUNCH_GROUP, 0, 0, 4, BW_LAUNCH_REUSED, 0, 0},
-    {"another dp", 1, 7, 7, 0, 0, 0, LAUNCH_GROUP, 0, 0, 2, BW_RANKS_DISAGREE, 0, 0},
-    {"an item that no pin tells", 1, 7, 7, 3, 0, 0, LAUNCH_GROUP, 0, 0, 4, BW_RANKS_DISAGREE, 0, 0},
-    {"the same cursor", 1, 7, 7, 3, 0, 0, LAUNCH_CURSOR, 7, 3, 4, BW_OK, 7, 3},
-    {"another step", 1, 7, 7, 0, 0, 0, LAUNCH_CURSOR, 8, 0, 4, BW_RANKS_DISAGREE, 0, 0},
-    {"another item", 1, 7, 7, 0, 0, 0, LAUNCH_CURSOR, 7, 1, 4, BW_RANKS_DISAGREE, 0, 0},
-    {"the same cursor, of another dp", 1, 7, 7, 0, 0, 0, LAUNCH_CURSOR, 7, 0, 2, BW_RANKS_DISAGREE,
+    {"step of a pin, but not its item", 0, 7, 7, 0, 7, 3, LAUNCH_GROUP, 0, 0, 4, BW_OK, 7, 0},
+    {"pinned where it began", 1, 7, 7, 0, 7, 0, LAUNCH_GROUP, 0, 0, 4, BW_OK, 7, 0},
+    {"pinned further on", 1, 9, 7, 0, 9, 0, LAUNCH_GROUP, 0, 0, 4, BW_LAUNCH_REUSED, 0, 0},
+    {"another dp", 0, 7, 7, 0, 0, 0, LAUNCH_GROUP, 0, 0, 2, BW_RANKS_DISAGREE, 0, 0},
+    {"an item that no pin tells", 0, 7, 7, 3, 0, 0, LAUNCH_GROUP, 0, 0, 4, BW_RANKS_DISAGREE, 0, 0},
+    {"the same cursor", 0, 7, 7, 3, 0, 0, LAUNCH_CURSOR, 7, 3, 4, BW_OK, 7, 3},
+    {"another step", 0, 7, 7, 0, 0, 0, LAUNCH_CURSOR, 8, 0, 4, BW_RANKS_DISAGREE, 0, 0},
+    {"another item", 0, 7, 7, 0, 0, 0, LAUNCH_CURSOR, 7, 1, 4, BW_RANKS_DISAGREE, 0, 0},
+    {"the same cursor, of another dp", 0, 7, 7, 0, 0, 0, LAUNCH_CURSOR, 7, 0, 2, BW_RANKS_DISAGREE,
      0, 0},
-    {"the same cursor, pinned since", 0, 0, 7, 0, 9, 0, LAUNCH_CURSOR, 7, 0, 4, BW_OK, 7, 0},
-    {"another cursor, pinned since", 0, 0, 7, 0, 9, 0, LAUNCH_CURSOR, 9, 0, 4, BW_RANKS_DISAGREE, 0,
+    {"the same cursor, pinned since", 1, 9, 7, 0, 9, 0, LAUNCH_CURSOR, 7, 0, 4, BW_OK, 7, 0},
+    {"another cursor, pinned since", 1, 9, 7, 0, 9, 0, LAUNCH_CURSOR, 9, 0, 4, BW_RANKS_DISAGREE, 0,
      0},
 };
 
@@ -54,7 +54,7 @@ static void take_table(void **state)
         group g = {.name = view_text("g"),
                    .launch = view_text("l"),
                    .launch_number = 1,
-                   .has_hold = t->has_hold,
+                   .pinned = t->pinned,
                    .hold = t->hold,
                    .pins = &p,
                    .pin_count = t->pin_step > 0};
@@ -76,7 +76,7 @@ static void both_places_are_named(void **state)
 {
     (void)state;
     const cursor begun = {.dp = 4}, c = {.dp = 4, .step = 12, .item = 5};
-    group g = {.launch = view_text("job-1"), .has_hold = true, .hold = 7};
+    group g = {.launch = view_text("job-1"), .hold = 7};
     uint64_t step;
     uint32_t item;
     bw_error error;
@@ -95,7 +95,7 @@ static void the_newest_of_a_group(void **state)
                    {.id = view_text("b"), .step = 8, .item = 4},
                    {.id = view_text("c"), .step = 8, .item = 2},
                    {.id = view_text("d"), .step = 6, .item = 9}};
-    group g = {.has_hold = true, .hold = 9, .pins = pins};
+    group g = {.hold = 9, .pins = pins};
     uint64_t step;
     uint32_t item;
     launch_newest(&g, &step, &item);
