@@ -26,13 +26,31 @@ static void told(reclaimer *r, bw_status status, const bw_error *why)
     }
 }
 
+static uint64_t progress(const reclaim *pass)
+{
+    const reclaim_report *p = reclaim_reported(pass);
+    const sweep_report *s = &p->manifests;
+    return p->steps + p->names_deleted + p->segments_deleted + p->orphans_deleted +
+           s->blocks_retired + s->manifests_deleted + s->ghosts_deleted;
+}
+
+bw_status reclaimer_drive(drive *d, reclaim *pass, int64_t timeout_ns, const drive_stop *stop)
+{
+    const machine m = {&reclaim_machine, pass};
+    bw_status status = BW_TIMEOUT;
+    for (uint64_t before = 0, now = 1; status == BW_TIMEOUT && now != before;) {
+        before = progress(pass);
+        status = drive_run(d, m, clock_deadline(clock_system(), timeout_ns), stop);
+        now = progress(pass);
+    }
+    return status;
+}
+
 static bw_status run_machine(reclaimer *r, drive *d, reclaim *pass, bw_error *why)
 {
-    const int64_t deadline_ns = clock_deadline(clock_system(), PASS_TIMEOUT_NS);
     const drive_stop stop = {&r->gate, &r->stopping};
-    reclaim_start(pass, clock_now(clock_system()), deadline_ns);
-    const machine m = {&reclaim_machine, pass};
-    const bw_status status = drive_run(d, m, deadline_ns, &stop);
+    reclaim_start(pass, clock_now(clock_system()), clock_deadline(clock_system(), PASS_TIMEOUT_NS));
+    const bw_status status = reclaimer_drive(d, pass, PASS_TIMEOUT_NS, &stop);
     if (status != BW_OK)
         return status == BW_INTERRUPTED ? BW_OK : drive_tell(d, status, why, "reclaim");
     error_copy(why, &reclaim_reported(pass)->error);
