@@ -27,6 +27,7 @@ static const bench_group groups[] = {
     {"decode", "CRC and full check of a segment, for each descriptor", bench_decode},
     {"next", "the call that hands out a prefetched item", bench_next},
     {"requests", "requests and bytes of a rank, counted by strace", bench_requests},
+    {"lifecycle", "bytes on the store while checkpoints advance, for 1,010 steps", bench_lifecycle},
 };
 #define GROUP_COUNT (sizeof groups / sizeof groups[0])
 
@@ -41,7 +42,7 @@ static void usage(FILE *out)
     fputs(
         "\n  --quick         tiny budgets: every row, no meaning\n"
         "  --rounds N      rounds of each measurement (default 5)\n"
-        "  --strict        exit 5 when a limit is missed\n"
+        "  --strict        exit 5 when a limit is missed; lifecycle's are counted, and always do\n"
         "  --disk DIR      where the disk is measured (default: TMPDIR or /tmp)\n"
         "  --memory DIR    a memory file system (default: /dev/shm)\n"
         "  --program PATH  the batchweave to count requests of (default: found beside bw-bench)\n",
@@ -192,11 +193,11 @@ static int parse_options(int argc, char **argv, bench *b, main_options *options)
     return -1;
 }
 
-static uint32_t count_missed(const bench *b)
+static uint32_t count_missed(const bench *b, bool only_counted)
 {
     uint32_t missed = 0;
     for (uint32_t i = 0; i < b->row_count; i++)
-        missed += !bench_row_passes(&b->rows[i]);
+        missed += !bench_row_passes(&b->rows[i]) && (b->rows[i].counted || !only_counted);
     return missed;
 }
 
@@ -209,10 +210,10 @@ static int measure(bench *b, const main_options *options, char *const *names, in
         bench_print_json(b);
     else
         bench_print_text(b);
-    const uint32_t missed = count_missed(b);
+    const uint32_t missed = count_missed(b, false);
     if (missed > 0)
         fprintf(stderr, "bw-bench: %u limits missed\n", missed);
-    return options->strict && missed > 0 ? 5 : 0;
+    return count_missed(b, !options->strict) > 0 ? 5 : 0;
 }
 
 /** The child's exit code. The parent outlives an interrupt and a crash, so that the directories are

@@ -87,6 +87,7 @@ static const example examples[] = {
     {"bench", "every figure of this machine, beside its limit"},
     {"bench decode next", "some groups"},
     {"bench commit -o json --rounds 9", "for a program"},
+    {"bench lifecycle", "bytes on the store while checkpoints advance; drawn"},
 };
 
 const command command_bench = {
@@ -95,20 +96,21 @@ const command command_bench = {
     .operands_max = 16,
     .summary = "Measures this machine, and BatchWeave on it",
     .details =
-        "Names: limits, commit, history, manifest, decode, next, requests; without one, all. What\n"
-        "is compared runs in turns; figures are medians, with the least and the greatest of the\n"
-        "rounds. Works in directories of its own and removes them. docs/performance.md has the\n"
-        "figures of a complete run.\n",
+        "Names: limits, commit, history, manifest, decode, next, requests, lifecycle; all without\n"
+        "one. What is compared runs in turns; figures are medians, with the least and the "
+        "greatest\n"
+        "of the rounds. Works in directories of its own and removes them. docs/performance.md has\n"
+        "the figures of a complete run. The limits of lifecycle bound bytes, not times: it ends\n"
+        "with exit code 5 when one is missed, --strict or not.\n",
     .options = options,
     .option_count = COUNT_OF(options),
     .examples = examples,
     .example_count = COUNT_OF(examples),
-    .output = "text: a table\n"
-              "json: {\"name\", \"value\", \"unit\", \"limit\", \"ratio\", \"judged\", \"bound\", "
-              "\"kept\",\n"
-              "      \"value_min\", \"value_max\", \"ratio_min\", \"ratio_max\"} a line; judged: "
-              "which of "
-              "value and\n"
-              "      ratio the limit bounds, kept: whether it does; null where there is none\n",
+    .output =
+        "text: a table; beneath it the course of what was followed over a run\n"
+        "json: {\"name\",\"value\",\"unit\",\"limit\",\"ratio\",\"judged\",\"bound\",\"kept\",\n"
+        "      \"value_min\",\"value_max\",\"ratio_min\",\"ratio_max\",\"series\"} a line;\n"
+        "      judged: which of value and ratio the limit bounds; kept: whether it does;\n"
+        "      series: the value over the run, at most 64 points; null where there is none\n",
     .run = run,
 };
