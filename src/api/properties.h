@@ -85,6 +85,14 @@
     P(RESCALE, "rescale", "consumer", "text", "same_batch", 0, 0,                                  \
       "a job with another dp than the namespace: same_batch keeps the global batch, scale_batch "  \
       "the batch of a rank")                                                                       \
+    P(TAGS, "tags", "consumer", "text", "", 0, 0,                                                  \
+      "only steps of these tags are read: N, N-M or N- (no end), by commas, ascending; all: "      \
+      "every "                                                                                     \
+      "tag; else as the cursor says; the same for all ranks")                                      \
+    P(SKIP_TO_TIP, "skip_to_tip", "consumer", "switch", "false", 0, 0,                             \
+      "go on at the next step to be committed, and skip what the cursor has not reached; without " \
+      "a "                                                                                         \
+      "cursor the same as start=latest")                                                           \
     P(PREFETCH, "prefetch", "consumer", "integer", "8", 1, 4096, "steps read ahead")               \
     P(VERIFY, "verify", "consumer", "switch", "true", 0, 0,                                        \
       "false: the bytes of items are not checked; for benchmarks only")                            \

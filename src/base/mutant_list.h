@@ -181,6 +181,12 @@
       "R7: a pin of ours in the chain does not close its attempt")                                 \
     X(rescale_row_off_by_one, "sim",                                                               \
       "section 10: a rank of another mesh reads its neighbour's slices")                           \
+    X(tip_leaves_no_range, "protocol/test_launch",                                                 \
+      "section 10: what a launch skips to the tip is not in its cursor")                           \
+    X(tip_stays, "sim", "section 10: a launch that skips to the tip begins where it was")          \
+    X(skips_ignored_by_one_rank, "sim", "section 10: one rank reads what the job skips")           \
+    X(tags_ignored_by_one_rank, "sim",                                                             \
+      "section 10: one rank reads steps of tags that the job does not want")                       \
     X(rescale_slice_major, "protocol/test_rescale",                                                \
       "section 10: a rank of another mesh hands out slice after slice")                            \
     X(crc_unchecked, "sim", "the CRC of objects is not checked")                                   \
