@@ -122,4 +122,12 @@ bw_status bench_next(bench *b, bw_error *error);
 bw_status bench_requests(bench *b, bw_error *error);
 bw_status bench_lifecycle(bench *b, bw_error *error);
 
+/** Cadences on a virtual clock: lines of their own, printed as they come. NULL lists: the usual. */
+typedef struct bench_virtual {
+    uint32_t minutes;                         /* of virtual time */
+    const char *policies, *producers, *cases; /* with commas */
+    bool json;
+} bench_virtual;
+bw_status bench_cadence_virtual(const bench_virtual *v, bw_error *error);
+
 #endif

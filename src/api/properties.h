@@ -56,7 +56,8 @@
     P(RECLAIM, "reclaim", "space", "switch", "true", 0, 0,                                         \
       "after each pin a bounded pass of the sweep in the background; false: gc does it")           \
     P(POLICY, "policy", "producer", "text", "fixed:100", 0, 0,                                     \
-      "when to commit: naive, or fixed:N with N in milliseconds")                                  \
+      "when to commit: naive, fixed:N with N in milliseconds, incr, aimd:interval, aimd:rate, "    \
+      "dac, dac:P with P per cent of conflicts, or dac:map")                                       \
     P(KIND, "kind", "producer", "raw|samples|safetensors", "raw", 0, 0, "what the items are")      \
     P(MEDIA_TYPE, "media_type", "producer", "text", "", 0, 0,                                      \
       "kept in each batch's footer, at most 255 bytes")                                            \

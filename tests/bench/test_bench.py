@@ -142,6 +142,38 @@ class Bench(unittest.TestCase):
         self.assertEqual([json.loads(line)["name"] for line in result.stdout.splitlines()],
                          [name for name in ROWS if name.startswith("manifest.")])
 
+    def test_cadence(self):
+        """Two virtual minutes of each; from the command line, and as lines for programs."""
+        words = [PROGRAM, "bench", "cadence", "--virtual", "--minutes", "2", "--producers", "2,8", "--policy",
+                 "naive,dac", "--case", "base,pins", "-o", "json"]
+        result = subprocess.run(words, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                timeout=60, check=False)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        rows = [json.loads(line) for line in result.stdout.splitlines()]
+        self.assertEqual([(row["case"], row["producers"], row["policy"]) for row in rows],
+                         [(case, n, policy) for case in ["base", "pins"] for n in [2, 8]
+                          for policy in ["naive", "dac"]])
+        for row in rows:
+            self.assertEqual(row["minutes"], 2)
+            self.assertEqual(row["pin_p99_s"] > 0, row["case"] == "pins")
+            self.assertLess(row["lag_p50_s"], row["lag_p99_s"])
+            for name in ["commits_per_s", "batches_per_s", "success_percent", "run_p50", "manifest_bytes"]:
+                self.assertGreater(row[name], 0, name)
+        text = subprocess.run([BENCH, "cadence", "--virtual", "--minutes", "1", "--producers", "2"], text=True,
+                              stdout=subprocess.PIPE, timeout=60, check=True).stdout.splitlines()
+        self.assertEqual(text[0].split()[:3], ["policy", "producers", "case"])
+        self.assertIn("dac", [line.split()[0] for line in text])
+
+    def test_cadence_refuses(self):
+        for words, why in [(["cadence"], "--virtual"), (["cadence", "next", "--virtual"], "alone"),
+                           (["cadence", "--virtual", "--policy", "often"], "no such cadence"),
+                           (["cadence", "--virtual", "--producers", "0"], "producers, not 0"),
+                           (["cadence", "--virtual", "--case", "rain"], "no case rain"),
+                           (["cadence", "--virtual", "--minutes", "0"], "minutes")]:
+            result = run(words, self.temporary)
+            self.assertEqual(result.returncode, 1, words)
+            self.assertIn(why, result.stderr)
+
     def test_command_line_without_bench(self):
         alone = os.path.join(self.temporary, "batchweave")
         shutil.copy(PROGRAM, alone)
