@@ -5,10 +5,10 @@
 #include <string.h>
 
 const command *const commands[] = {
-    &command_init,   &command_produce, &command_consume, &command_info, &command_inspect,
-    &command_get,    &command_tail,    &command_verify,  &command_seal, &command_forget,
-    &command_group,  &command_pin,     &command_release, &command_gc,   &command_bench,
-    &command_errors, &command_help,    &command_version,
+    &command_init,  &command_produce, &command_consume, &command_info,    &command_inspect,
+    &command_get,   &command_tail,    &command_verify,  &command_seal,    &command_forget,
+    &command_group, &command_pin,     &command_release, &command_gc,      &command_doctor,
+    &command_bench, &command_errors,  &command_help,    &command_version,
 };
 const size_t command_count = COUNT_OF(commands);
 

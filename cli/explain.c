@@ -80,9 +80,8 @@ static const explanation explanations[] = {
     {BW_STORE_UNSAFE, "The store breaks a promise that commits rest on.",
      "A file system on which creating a name twice succeeds, or a name that was created is not "
      "found.",
-     "Do not write there: two producers could both believe they committed. Use a local or a POSIX "
-     "file system; "
-     "operations.md lists what is needed."},
+     "Do not write there: two producers could both believe they committed. batchweave doctor URL "
+     "shows what is wrong with it. Use a local file system."},
     {BW_NOT_FOUND, "There is no such object.",
      "A key that was never written, that was reclaimed, or is misspelt.",
      "batchweave inspect URL lists the objects that are there."},

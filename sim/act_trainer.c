@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#define SALT_TIP 300u
 #define PATIENCE_NS (5 * NS_PER_S)
 #define EARLY_PAUSE_NS (40 * NS_PER_MS)
 #define FENCED_PAUSE_NS (12 * NS_PER_S)
@@ -136,7 +137,10 @@ static void choose_start(process *p, trainer *t, const group *g)
         from = &j->saved[rng_below(&p->random, j->count)]; /* nobody promised to keep it */
     }
     if (from != NULL) {
-        t->how = LAUNCH_CURSOR;
+        /* What was made meanwhile is stale, at times. */
+        const uint64_t life = (uint64_t)p->index << 32 | p->life;
+        const bool tip = from->at.item == 0 && sim_draw_below(s, SALT_TIP, life, 6) == 0;
+        t->how = tip ? LAUNCH_TIP : LAUNCH_CURSOR;
         t->given = from->at;
         choose_mesh(p, t, &from->at);
         return;

@@ -118,6 +118,8 @@ static uint64_t start_of(const launch_note *n, const manifest *last, const group
         return n->cursor_step;
     case LAUNCH_LATEST:
         return last->next;
+    case LAUNCH_TIP:
+        return n->cursor_step > last->next ? n->cursor_step : last->next;
     case LAUNCH_GROUP:
         break;
     case LAUNCH_EARLIEST:
@@ -170,6 +172,7 @@ static void check_launch(sim *s, const manifest *last, const group *was, const g
     }
     MARK_IF(s, LAUNCH_RESUMED, was != NULL && n->start == LAUNCH_CURSOR);
     MARK_IF(s, LAUNCH_MID_STEP, n->item > 0);
+    MARK_IF(s, LAUNCH_TO_TIP, n->start == LAUNCH_TIP && n->step > n->cursor_step);
 }
 
 static pin_note *find_pin_note(history *h, view group_name, uint64_t nonce)

@@ -28,7 +28,7 @@ typedef struct tgb {
     struct tgb *bucket_next;
     uint64_t nonce;
     uint32_t id, epoch, process, life;
-    uint64_t seq, start, end;
+    uint64_t seq, start, end, tag;
     uint32_t items, parts;
     object *objects[TGB_PARTS_MAX];
     blob *contents[TGB_PARTS_MAX];

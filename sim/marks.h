@@ -70,6 +70,9 @@
     X(ROLLBACK, "a rank went back to an older cursor")                                             \
     X(ROLLBACK_MID_STEP, "a rank went on in the middle of a step")                                 \
     X(SKIPS, "a job began that leaves steps out")                                                  \
+    X(TAGS, "a job began that reads only some tags")                                               \
+    X(STEP_PASSED, "a rank passed over a step of another tag")                                     \
+    X(LAUNCH_TO_TIP, "a launch skipped to the tip")                                                \
     X(DRY_SWEEP, "a sweep that only looks")                                                        \
     X(FOLLOWED_FAR, "one walk went over more than sixty versions")                                 \
     X(RANK_SEGMENT, "a rank found a step through a segment")                                       \

@@ -179,8 +179,22 @@
       "section 8: FENCED is told from a base long gone")                                           \
     X(pin_leaves_no_trace, "protocol/test_commit_groups",                                          \
       "R7: a pin of ours in the chain does not close its attempt")                                 \
+    X(incr_always, "protocol/test_cadence", "section 9: incr grows with each attempt")             \
+    X(aimd_readings_swapped, "protocol/test_cadence", "section 9: the rate grows with a conflict") \
+    X(dac_counts_itself, "protocol/test_cadence", "section 9: a producer competes with itself")    \
+    X(dac_without_duty, "protocol/test_cadence", "section 9: dac knows no duty budget")            \
+    X(dac_blind_to_conflicts, "protocol/test_cadence",                                             \
+      "section 9: a lost race leaves gap and window as they are")                                  \
+    X(dac_without_jitter, "protocol/test_cadence",                                                 \
+      "section 9: producers with equal windows attempt together")                                  \
     X(rescale_row_off_by_one, "sim",                                                               \
       "section 10: a rank of another mesh reads its neighbour's slices")                           \
+    X(tip_leaves_no_range, "protocol/test_launch",                                                 \
+      "section 10: what a launch skips to the tip is not in its cursor")                           \
+    X(tip_stays, "sim", "section 10: a launch that skips to the tip begins where it was")          \
+    X(skips_ignored_by_one_rank, "sim", "section 10: one rank reads what the job skips")           \
+    X(tags_ignored_by_one_rank, "sim",                                                             \
+      "section 10: one rank reads steps of tags that the job does not want")                       \
     X(rescale_slice_major, "protocol/test_rescale",                                                \
       "section 10: a rank of another mesh hands out slice after slice")                            \
     X(crc_unchecked, "sim", "the CRC of objects is not checked")                                   \

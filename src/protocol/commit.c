@@ -86,7 +86,7 @@ void commit_start(commit *c, intent *i, view committer, int64_t now_ns, int64_t 
     memset(&c->report, 0, sizeof c->report);
     c->intent = i;
     c->committer = committer;
-    c->now_ns = now_ns;
+    c->now_ns = c->base_ns = now_ns;
     c->deadline_ns = deadline_ns;
     c->fresh = c->page_missing = c->doubt = false;
     const manifest *held = chain_held(c->chain);

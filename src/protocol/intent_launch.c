@@ -55,6 +55,14 @@ static intent_verdict resolve(const intent *i, const intent_try *t, const group 
     case LAUNCH_LATEST:
         s->step = base->next;
         break;
+    case LAUNCH_TIP:
+        if (c->item > 0)
+            return intent_refuse(t, BW_CURSOR_INVALID,
+                                 "the cursor stands at item %u of step %llu: a job skips to the "
+                                 "tip only from a step's beginning",
+                                 c->item, (unsigned long long)c->step);
+        s->step = c->step > base->next || MUTANT(tip_stays) ? c->step : base->next;
+        break;
     case LAUNCH_GROUP:
         if (g != NULL)
             launch_newest(g, &s->step, &s->item);
@@ -69,7 +77,7 @@ static intent_verdict resolve(const intent *i, const intent_try *t, const group 
     if (s->step > base->next)
         return intent_refuse(t, BW_BEYOND_END, "step %llu lies beyond the next step, %llu",
                              (unsigned long long)s->step, (unsigned long long)base->next);
-    const bw_status status = launch_hash(c, s->step, s->item, &s->hash);
+    const bw_status status = launch_hash(c, i->launch.start, s->step, s->item, &s->hash);
     return status == BW_OK ? INTENT_CANDIDATE
                            : intent_refuse(t, status, "the cursor cannot be hashed");
 }

@@ -371,3 +371,12 @@ void build_cursor_skips(buf *out)
     memcpy(c.uuid, uuid, UUID_BYTES);
     must(cursor_encode(&c, out) == BW_OK, "cursor");
 }
+
+void build_cursor_tags(buf *out)
+{
+    skip_range skips[] = {{3, 7}};
+    tag_range tags[] = {{0, 0}, {41, 52}, {60, TAG_ANY}};
+    cursor c = {.step = 7, .dp = 4, .skip_count = 1, .skips = skips, .tag_count = 3, .tags = tags};
+    memcpy(c.uuid, uuid, UUID_BYTES);
+    must(cursor_encode(&c, out) == BW_OK, "cursor");
+}

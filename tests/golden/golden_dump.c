@@ -339,6 +339,14 @@ json_t *dump_cursor(view object)
     for (uint32_t i = 0; i < c.skip_count; i++)
         json_array_append_new(
             skips, json_pack("[II]", (json_int_t)c.skips[i].first, (json_int_t)c.skips[i].end));
+    json_t *tags = c.tag_count > 0 ? json_array() : NULL;
+    for (uint32_t i = 0; i < c.tag_count; i++)
+        json_array_append_new(
+            tags, c.tags[i].last == TAG_ANY
+                      ? json_pack("[In]", (json_int_t)c.tags[i].first)
+                      : json_pack("[II]", (json_int_t)c.tags[i].first, (json_int_t)c.tags[i].last));
+    if (tags != NULL)
+        json_object_set_new(root, "tags", tags);
     cursor_free(&c);
     return root;
 }

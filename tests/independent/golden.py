@@ -98,7 +98,8 @@ def manifest(m):
 
 def cursor(c):
     out = {"object": "cursor", "hash": c.hash().hex(), "namespace": c.namespace.hex(), "step": c.step, "item": c.item,
-           "mode": c.mode, "dp": c.dp, "version": c.version, "skips": c.skips}
+           "mode": c.mode, "dp": c.dp, "version": c.version, "skips": c.skips,
+           **({"tags": c.tags} if c.tags else {})}
     return out if c.nonce is None else out | {"nonce": nonce_text(c.nonce)}
 
 

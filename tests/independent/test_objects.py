@@ -348,6 +348,10 @@ def test_cursor():
                      ("0000000000000abc", "abc"), (UUID.hex(), "00"), ('"step":12', '"step":1.0')):
         assert old in text
         fails("CURSOR", bw.decode_cursor, text.replace(old, new))
+    tagged = dataclasses.replace(cursor, tags=[[0, 0], [2, 5], [7, None]])
+    assert bw.decode_cursor(tagged.json()) == tagged and tagged.hash() != cursor.hash()
+    for new in ("[]", "null", "[[1]]", "[[2,1]]", "[[1,2],[3,4]]", "[[1,null],[5,6]]", "[[null,6]]"):
+        fails("CURSOR", bw.decode_cursor, tagged.json().replace("[[0,0],[2,5],[7,null]]", new))
     fails("CURSOR", bw.decode_cursor, text + "x")
 
 

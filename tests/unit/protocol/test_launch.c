@@ -58,7 +58,8 @@ static void take_table(void **state)
                    .hold = t->hold,
                    .pins = &p,
                    .pin_count = t->pin_step > 0};
-        assert_int_equal(launch_hash(&begun, t->begun, t->begun_item, &g.cursor_hash), BW_OK);
+        assert_int_equal(
+            launch_hash(&begun, LAUNCH_CURSOR, t->begun, t->begun_item, &g.cursor_hash), BW_OK);
         const cursor c = {.dp = t->dp, .step = t->step, .item = t->item};
         uint64_t step;
         uint32_t item;
@@ -71,6 +72,53 @@ static void take_table(void **state)
     }
 }
 
+/* Rank 0 skipped from step 4 to what was the tip. Who has the same cursor and does the same finds
+ * out where that was; who does not, or has another cursor, disagrees. */
+static void one_tip_for_all_ranks(void **state)
+{
+    (void)state;
+    skip_range old = {1, 2};
+    tag_range tags = {5, TAG_ANY};
+    const cursor c = {.dp = 4, .step = 4, .skip_count = 1, .skips = &old};
+    cursor tip, differs = c;
+    pin p = {.id = view_text("p"), .nonce = 1, .step = 6};
+    group g = {.launch = view_text("l"), .hold = 9, .pins = &p, .pin_count = 1};
+    uint64_t step;
+    uint32_t item;
+    bw_error error;
+    assert_int_equal(launch_cursor(&c, LAUNCH_TIP, 9, 0, &tip), BW_OK);
+    assert_int_equal(tip.step, 9);
+    assert_int_equal(tip.skip_count, 2);
+    assert_true(tip.skips[1].first == 4 && tip.skips[1].end == 9);
+    assert_int_equal(cursor_hash(&tip, &g.cursor_hash), BW_OK);
+    assert_int_equal(launch_take(&g, LAUNCH_TIP, &c, &step, &item, &error), BW_OK);
+    assert_true(step == 9 && item == 0);
+    assert_int_equal(launch_take(&g, LAUNCH_CURSOR, &c, &step, &item, &error), BW_RANKS_DISAGREE);
+    assert_int_equal(launch_take(&g, LAUNCH_LATEST, &c, &step, &item, &error), BW_RANKS_DISAGREE);
+    differs.step = 5;
+    assert_int_equal(launch_take(&g, LAUNCH_TIP, &differs, &step, &item, &error),
+                     BW_RANKS_DISAGREE);
+    differs.step = 10; /* beyond where it began */
+    assert_int_equal(launch_take(&g, LAUNCH_TIP, &differs, &step, &item, &error),
+                     BW_RANKS_DISAGREE);
+    differs = c;
+    differs.skip_count = 0;
+    assert_int_equal(launch_take(&g, LAUNCH_TIP, &differs, &step, &item, &error),
+                     BW_RANKS_DISAGREE);
+    differs = c;
+    differs.tag_count = 1;
+    differs.tags = &tags;
+    assert_int_equal(launch_take(&g, LAUNCH_TIP, &differs, &step, &item, &error),
+                     BW_RANKS_DISAGREE);
+    /* It has pinned since: where it began, and further on. */
+    g.pinned = true;
+    p.step = 9;
+    assert_int_equal(launch_take(&g, LAUNCH_TIP, &c, &step, &item, &error), BW_OK);
+    p.step = g.hold = 10;
+    assert_int_equal(launch_take(&g, LAUNCH_TIP, &c, &step, &item, &error), BW_LAUNCH_REUSED);
+    cursor_free(&tip);
+}
+
 /* RANKS_DISAGREE names both places. */
 static void both_places_are_named(void **state)
 {
@@ -80,7 +128,7 @@ static void both_places_are_named(void **state)
     uint64_t step;
     uint32_t item;
     bw_error error;
-    assert_int_equal(launch_hash(&begun, 7, 0, &g.cursor_hash), BW_OK);
+    assert_int_equal(launch_hash(&begun, LAUNCH_CURSOR, 7, 0, &g.cursor_hash), BW_OK);
     assert_int_equal(launch_take(&g, LAUNCH_CURSOR, &c, &step, &item, &error), BW_RANKS_DISAGREE);
     assert_non_null(strstr(error.message, "job-1"));
     assert_non_null(strstr(error.message, "7"));
@@ -114,6 +162,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(take_table),
+        cmocka_unit_test(one_tip_for_all_ranks),
         cmocka_unit_test(both_places_are_named),
         cmocka_unit_test(the_newest_of_a_group),
     };
