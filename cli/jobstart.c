@@ -4,18 +4,14 @@
 
 #include "patience.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-
 /* The cursor of --skip A-B skips steps [A, B) as well. */
 static bw_status add_skip(cli *c, bw_cursor **cursor)
 {
     uint64_t first, end;
-    char rest;
     const char *text = args_text(c, "skip");
     if (*cursor == NULL)
         return cli_fail(c, BW_INVALID, "--skip needs --cursor, a file to go on from");
-    if (sscanf(text, "%" SCNu64 "-%" SCNu64 "%c", &first, &end, &rest) != 2)
+    if (!args_span(text, &first, &end))
         return cli_fail(c, BW_INVALID, "--skip %s: expected FIRST-END, two steps", text);
     bw_cursor *skipping;
     const bw_status status = bw_cursor_skip(*cursor, first, end, &skipping, c->error);

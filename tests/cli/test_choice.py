@@ -89,7 +89,7 @@ class Choice(harness.CliTest):
         cursor = self.folder / "cursor"
         self.refused("INVALID", "consume", self.url, "--world", 2, "--cursor", cursor, "--skip", "3-5")
         self.steps("--cursor", cursor, "--steps", 1)
-        for wrong in "3", "5-3", "a-b", "3-5x", "3-5-7":
+        for wrong in "3", "5-3", "a-b", "3-5x", "3-5-7", "+3-5", "3- 5", f"3-{2**64 + 5}":
             result = self.run_cli("consume", self.url, "--world", 2, "--cursor", cursor, "--skip", wrong, expect=None)
             self.assertNotEqual(result.code, 0)
         self.assertEqual(self.steps("--cursor", cursor, "--skip", "2-18", "--steps", 2), [1, 18])
