@@ -168,6 +168,25 @@ static bw_status check_history(bw_consumer *c, const manifest *m, bw_error *erro
     return status == BW_NOT_FOUND || status == BW_TRIMMED ? BW_OK : status;
 }
 
+/* By the manifest that answers `ticket`. */
+static bw_status stand_at(bw_consumer *c, const consumer_options *options, const cursor *from,
+                          uint64_t ticket, int64_t deadline_ns, bw_error *error)
+{
+    manifest *m = NULL;
+    BW_TRY(follower_answer(c->space->follower, ticket, deadline_ns, &m, error));
+    bw_status status;
+    if (from != NULL) {
+        status = handout_resume(c->locked.handout, m, from, error);
+        if (status == BW_OK)
+            status = check_history(c, m, error);
+    } else {
+        status = handout_start(c->locked.handout, m, options->start, options->start_step, error);
+    }
+    c->locked.plan_step = handout_reading(c->locked.handout);
+    manifest_unref(m);
+    return status;
+}
+
 bw_status consumer_begin(bw_consumer *c, const consumer_options *options, const consumer_seat *seat,
                          const cursor *from, int64_t deadline_ns, bw_error *error)
 {
@@ -180,18 +199,12 @@ bw_status consumer_begin(bw_consumer *c, const consumer_options *options, const 
                          "start=latest would be found out by each rank for itself, and they would "
                          "disagree; give a step, a cursor or a group");
     }
-    follower *f = c->space->follower;
-    manifest *m = NULL;
-    BW_TRY(follower_answer(f, follower_ask(f), deadline_ns, &m, error));
-    bw_status status;
-    if (from != NULL) {
-        status = handout_resume(c->locked.handout, m, from, error);
-        if (status == BW_OK)
-            status = check_history(c, m, error);
-    } else {
-        status = handout_start(c->locked.handout, m, options->start, options->start_step, error);
-    }
-    c->locked.plan_step = handout_reading(c->locked.handout);
-    manifest_unref(m);
-    return status;
+    /* The manifest that opened the space will do for the first consumer of it, and saves a restart
+     * two round trips; whom it refuses, who comes later, or asks where things stand now, is told by
+     * the newest. */
+    const bool named = from != NULL || options->start == START_STEP;
+    if (named && !atomic_exchange(&c->space->begun, true) &&
+        stand_at(c, options, from, 0, deadline_ns, error) == BW_OK)
+        return BW_OK;
+    return stand_at(c, options, from, follower_ask(c->space->follower), deadline_ns, error);
 }
