@@ -249,32 +249,40 @@ static bw_status check_start(const consumer_options *options, const consumer_sea
     return BW_OK;
 }
 
-static bw_status newest(bw_space *space, int64_t deadline_ns, manifest **m, bw_error *error)
+/* By the manifest that answers `ticket`. */
+static bw_status stand_at(bw_consumer *c, const consumer_options *options, const cursor *from,
+                          cursor *at, uint64_t ticket, int64_t deadline_ns, bw_error *error)
 {
-    follower *f = space->follower;
-    return follower_answer(f, follower_ask(f), deadline_ns, m, error);
+    manifest *m = NULL;
+    BW_TRY(follower_answer(c->space->follower, ticket, deadline_ns, &m, error));
+    bw_status status = options->group != NULL ? BW_OK : resolve(m, options, from, at, error);
+    if (status == BW_OK)
+        status = handout_resume(c->locked.handout, m, at, error);
+    if (status == BW_OK)
+        status = check_history(c, m, error);
+    c->locked.plan_step = handout_reading(c->locked.handout);
+    manifest_unref(m);
+    return status;
 }
 
 bw_status consumer_begin(bw_consumer *c, const consumer_options *options, const consumer_seat *seat,
                          const cursor *from, int64_t deadline_ns, bw_error *error)
 {
     cursor at;
-    manifest *m = NULL;
+    follower *f = c->space->follower;
     BW_TRY(check_start(options, seat, from, error));
     BW_TRY(given(c->space->genesis, options, from, &at, error));
     bw_status status = BW_OK;
     if (options->group != NULL)
         status = join_launch(c, options, seat, from, deadline_ns, &at, error);
-    if (status == BW_OK)
-        status = newest(c->space, deadline_ns, &m, error);
-    if (status == BW_OK && options->group == NULL)
-        status = resolve(m, options, from, &at, error);
-    if (status == BW_OK)
-        status = handout_resume(c->locked.handout, m, &at, error);
-    if (status == BW_OK)
-        status = check_history(c, m, error);
-    c->locked.plan_step = handout_reading(c->locked.handout);
-    manifest_unref(m);
+    /* The manifest that opened the space will do for the first consumer of it, and saves a restart
+     * two round trips; whom it refuses, who comes later, or asks where things stand now, is told by
+     * the newest. */
+    const bool named = options->group != NULL || start_of(options, from) == LAUNCH_CURSOR;
+    const bool held = status == BW_OK && named && !atomic_exchange(&c->space->begun, true) &&
+                      stand_at(c, options, from, &at, 0, deadline_ns, error) == BW_OK;
+    if (status == BW_OK && !held)
+        status = stand_at(c, options, from, &at, follower_ask(f), deadline_ns, error);
     cursor_free(&at);
     return status;
 }
@@ -290,7 +298,8 @@ bw_status consumer_start(bw_space *space, const consumer_options *options, const
     BW_TRY(check_start(options, &all, from, error));
     BW_TRY(follower_start(space, error));
     BW_TRY(given(space->genesis, options, from, &at, error));
-    bw_status status = newest(space, deadline_ns, &m, error);
+    follower *f = space->follower;
+    bw_status status = follower_answer(f, follower_ask(f), deadline_ns, &m, error);
     if (status == BW_OK)
         status = resolve(m, options, from, &at, error);
     if (status == BW_OK)
