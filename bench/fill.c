@@ -46,8 +46,8 @@ static bw_status init_space(bw_runtime *runtime, const char *url, const fill_pla
     return status;
 }
 
-static bw_status put_one(bw_producer *producer, const fill_plan *plan, uint64_t step,
-                         const uint8_t *bytes, bw_error *error)
+bw_status fill_put(bw_producer *producer, const fill_plan *plan, uint64_t step,
+                   const uint8_t *bytes, bw_error *error)
 {
     bw_batch *batch = NULL;
     BW_TRY(bw_batch_new(producer, plan->items, &batch, error));
@@ -84,7 +84,7 @@ static bw_status put_all(bw_producer *producer, const fill_plan *plan, bw_error 
     memset(bytes, 0x5a, plan->item_bytes);
     bw_status status = BW_OK;
     for (uint64_t step = 0; step < plan->steps && status == BW_OK; step++) {
-        status = put_one(producer, plan, step, bytes, error);
+        status = fill_put(producer, plan, step, bytes, error);
         if (status == BW_OK)
             status = drop_events(producer, error);
     }

@@ -49,6 +49,14 @@ WHAT = {
     "next.prefetched.p99": "the slowest hundredth, other processes included",
     "requests.per_rank_step": "reads and maps of data files, by strace",
     "requests.bytes_per_payload": "bytes of those over bytes of items, slices of 100 KiB, 4 items",
+    "lifecycle.none.peak": "most that lay there in 1,010 steps, a checkpoint each 10, nothing deleted",
+    "lifecycle.keep_1.peak": "the same, swept behind each pin, the newest kept; over its bound",
+    "lifecycle.keep_1.saved": "less than without",
+    "lifecycle.keep_3.peak": "three pins kept; over its bound",
+    "lifecycle.keep_3.saved": "less than without",
+    "lifecycle.two_groups.peak": "a second job 40 steps behind, two pins, each 20; over its bound",
+    "lifecycle.two_groups.saved": "less than without",
+    "lifecycle.metadata": "the most of it that was not data",
 }
 
 

@@ -2,14 +2,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "checkpoints.h"
 #include "human.h"
+#include "jobstart.h"
 #include "pace.h"
 #include "ranks.h"
-#include "report.h"
 #include "signals.h"
 
 #include "input/savefile.h"
 
 #include <inttypes.h>
+#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -201,30 +202,6 @@ static bw_status load_cursor(run_state *s, bw_cursor **cursor)
     return BW_OK;
 }
 
-/**
- * `latest` is resolved once, by this process for all its ranks. A process that is one rank, by
- * whatever setting or environment, leaves it to the library, which knows whether there are others.
- */
-static bw_status set_start(run_state *s)
-{
-    cli *c = s->c;
-    const char *from = args_text(c, "from");
-    const bool all_ranks = args_given(c, "world") && !args_given(c, "rank");
-    if (s->group != NULL && !args_given(c, "from"))
-        return BW_OK;
-    if (s->group != NULL || strcmp(from, "latest") != 0 || !all_ranks)
-        return bw_config_set(c->config, "start", from, c->error);
-    json_t *info;
-    bw_status status = report_first(c, "info", &info);
-    if (status != BW_OK)
-        return status;
-    char next[32];
-    snprintf(next, sizeof next, "%" JSON_INTEGER_FORMAT,
-             json_integer_value(json_object_get(info, "next_step")));
-    json_decref(info);
-    return bw_config_set(c->config, "start", next, c->error);
-}
-
 static bw_status set_place(run_state *s, uint32_t index)
 {
     cli *c = s->c;
@@ -385,8 +362,8 @@ static bw_status consume(run_state *s)
     bw_status status = load_cursor(s, &cursor);
     if (status != BW_OK)
         return status;
-    if (cursor == NULL)
-        status = set_start(s);
+    bool moved = false;
+    status = jobstart(c, s->group, &cursor, &moved);
     if (status == BW_OK && s->group != NULL)
         status = set_launch(s);
     if (status == BW_OK && s->out != NULL)
@@ -399,7 +376,7 @@ static bw_status consume(run_state *s)
     if (status == BW_OK)
         status = open_ranks(s, cursor);
     if (status == BW_OK)
-        status = note_start(s, cursor != NULL);
+        status = note_start(s, !moved);
     bw_cursor_free(cursor);
     if (status == BW_OK && s->group != NULL)
         status = checkpoints_begin(&s->checkpoints, c, s->group);
@@ -465,13 +442,26 @@ static const option options[] = {
      .value = "R",
      .type = OPTION_INTEGER,
      .max = UINT32_MAX,
-     .help = "this one only, of --world; without both: torchrun's RANK and WORLD_SIZE"},
+     .help = "this one only, of --world; without both: what torchrun, Slurm or MPI say"},
     {.name = "from",
      .value = "earliest|latest|STEP",
      .type = OPTION_TEXT,
      .preset = "earliest",
      .help = "where to start; with --group only when given; latest without one only with all"
              " ranks in this process"},
+    {.name = "tags",
+     .value = "LIST",
+     .type = OPTION_TEXT,
+     .help = "read only steps of these tags: N, N-M or N- (no end), by commas; all: every tag; else"
+             " as the cursor says"},
+    {.name = "skip-to-tip",
+     .type = OPTION_SWITCH,
+     .help = "go on at the next step to be committed; the cursor says what was skipped"},
+    {.name = "skip",
+     .value = "FIRST-END",
+     .type = OPTION_TEXT,
+     .help =
+         "of the cursor in --cursor on, leave out steps from FIRST up to END, END not included"},
     {.name = "group",
      .value = "NAME",
      .type = OPTION_TEXT,
@@ -529,6 +519,8 @@ static const example examples[] = {
      "one rank; the same command again goes on at the cursor"},
     {"consume file:///data/run7 --world 8 --group train --pin-every 100 --keep 3",
      "a job with checkpoints: gc deletes what none of them reaches"},
+    {"consume file:///data/run7 --world 8 --group rl --cursor rl.json --skip-to-tip",
+     "rollouts that are stale by now are skipped at each start"},
     {"consume file:///data/run7 --world 8 --from latest --steps 10 --timeout 60",
      "the next ten steps, each within a minute"},
 };

@@ -10,7 +10,7 @@ static const explanation explanations[] = {
     {BW_INVALID, "An argument, an option or a setting is not valid; nothing was done.",
      "A typing error, a value out of range, options that exclude each other, a producer id with "
      "other "
-     "characters than a-z 0-9 . _ -, an environment of torchrun that is incomplete.",
+     "characters than a-z 0-9 . _ -, ranks in the environment that are incomplete or disagree.",
      "The message names the argument and what is legal. batchweave COMMAND --help shows all "
      "options, "
      "batchweave help settings all settings."},

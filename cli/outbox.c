@@ -245,6 +245,8 @@ static bw_status put_load(outbox *o, load *l)
     bw_status status = bw_batch_new(o->producer, o->items, &l->batch, o->c->error);
     for (size_t k = 0; status == BW_OK && k < slots; k++)
         status = set_slot(o, l, k);
+    if (status == BW_OK && args_given(o->c, "tag"))
+        status = bw_batch_meta(l->batch, args_number(o->c, "tag"), NULL, 0, o->c->error);
     if (status == BW_OK)
         status = persist(o, try_put, l);
     if (status != BW_OK) {

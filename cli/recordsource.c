@@ -244,7 +244,7 @@ static bw_status add_sample(recordsource *s, const record *r)
 static bw_status add_row(recordsource *s, const record *r, size_t row)
 {
     const size_t bytes = s->seq_len * sizeof(int32_t);
-    for (size_t i = 0; i < s->column_count; i++) {
+    for (size_t i = 0; i < COLUMNS_MAX && i < s->column_count; i++) {
         const record_field *f = record_find(r, column_names[i], strlen(column_names[i]));
         if (f == NULL || f->value_bytes != bytes)
             return cli_fail(s->c, BW_BUG, "a sequence without %s", column_names[i]);
@@ -271,7 +271,7 @@ static bw_status view_tokens(recordsource *s, size_t rows, const void **bytes, s
     bw_status status = BW_OK;
     fill_rows(s, rows);
     bw_tensors_reset(s->tensors);
-    for (size_t i = 0; status == BW_OK && i < s->column_count; i++) {
+    for (size_t i = 0; i < COLUMNS_MAX && i < s->column_count && status == BW_OK; i++) {
         char key[64];
         snprintf(key, sizeof key, "batchweave.axis.%s", column_names[i]);
         status = bw_tensors_add(s->tensors, column_names[i], "I32", shape, 2, s->columns[i],

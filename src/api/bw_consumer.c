@@ -151,6 +151,39 @@ bw_status bw_cursor_parse(const char *json, size_t bytes, bw_cursor **out, bw_er
     return status;
 }
 
+bw_status bw_cursor_begin(bw_space *space, const bw_config *config, const bw_cursor *from,
+                          int64_t timeout_ns, bw_cursor **out, bw_error *error)
+{
+    CHECK_NOT_NULL(space);
+    CHECK_NOT_NULL(out);
+    BW_TRY(space_check_process(space, error));
+    consumer_options options;
+    BW_TRY(config_consumer(config, &options, error));
+    return consumer_start(space, &options, from != NULL ? &from->cursor : NULL, timeout_ns, out,
+                          error);
+}
+
+bw_status bw_cursor_skip(const bw_cursor *from, uint64_t first, uint64_t end, bw_cursor **out,
+                         bw_error *error)
+{
+    CHECK_NOT_NULL(from);
+    CHECK_NOT_NULL(out);
+    cursor plain;
+    bw_status status = cursor_copy(&plain, &from->cursor);
+    if (status != BW_OK)
+        return error_set(error, status, "no memory for a cursor");
+    status = cursor_skip(&plain, first, end);
+    if (status != BW_OK)
+        (void)error_set(error, status,
+                        "steps %llu … %llu cannot be skipped: an empty range, or one more than a "
+                        "cursor has",
+                        (unsigned long long)first, (unsigned long long)end);
+    else
+        status = cursor_wrap(&plain, out, error);
+    cursor_free(&plain);
+    return status;
+}
+
 bw_status bw_consumer_wait_reason(bw_consumer *consumer, char *json, size_t cap, size_t *length,
                                   bw_error *error)
 {

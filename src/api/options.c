@@ -121,6 +121,8 @@ bw_status config_consumer(const bw_config *config, consumer_options *out, bw_err
         .pp = number32(config, PROPERTY_PP),
         .has_start = config_is_set(config, PROPERTY_START),
         .launch = config_text(config, PROPERTY_LAUNCH),
+        .has_tags = *config_text(config, PROPERTY_TAGS) != '\0',
+        .skip_to_tip = flag(config, PROPERTY_SKIP_TO_TIP),
         .prefetch = number32(config, PROPERTY_PREFETCH),
         .verify = flag(config, PROPERTY_VERIFY),
     };
@@ -136,6 +138,12 @@ bw_status config_consumer(const bw_config *config, consumer_options *out, bw_err
                          out->has_rank ? "world" : "rank");
     if (config_has(config, PROPERTY_C) && !out->has_position)
         return error_set(error, BW_INVALID, "c is set and d is not");
+    const char *tags = config_text(config, PROPERTY_TAGS);
+    if (out->has_tags && !tags_parse(tags, out->tags, &out->tag_count))
+        return error_set(error, BW_INVALID,
+                         "tags=\"%.80s\": all, or up to %u of N, N-M and N-, by commas, ascending "
+                         "and apart",
+                         tags, TAGS_MAX);
     return parse_start(config_text(config, PROPERTY_START), out, error);
 }
 

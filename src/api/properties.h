@@ -56,7 +56,8 @@
     P(RECLAIM, "reclaim", "space", "switch", "true", 0, 0,                                         \
       "after each pin a bounded pass of the sweep in the background; false: gc does it")           \
     P(POLICY, "policy", "producer", "text", "fixed:100", 0, 0,                                     \
-      "when to commit: naive, or fixed:N with N in milliseconds")                                  \
+      "when to commit: naive, fixed:N with N in milliseconds, incr, aimd:interval, aimd:rate, "    \
+      "dac, dac:P with P per cent of conflicts, or dac:map")                                       \
     P(KIND, "kind", "producer", "raw|samples|safetensors", "raw", 0, 0, "what the items are")      \
     P(MEDIA_TYPE, "media_type", "producer", "text", "", 0, 0,                                      \
       "kept in each batch's footer, at most 255 bytes")                                            \
@@ -85,6 +86,14 @@
     P(RESCALE, "rescale", "consumer", "text", "same_batch", 0, 0,                                  \
       "a job with another dp than the namespace: same_batch keeps the global batch, scale_batch "  \
       "the batch of a rank")                                                                       \
+    P(TAGS, "tags", "consumer", "text", "", 0, 0,                                                  \
+      "only steps of these tags are read: N, N-M or N- (no end), by commas, ascending; all: "      \
+      "every "                                                                                     \
+      "tag; else as the cursor says; the same for all ranks")                                      \
+    P(SKIP_TO_TIP, "skip_to_tip", "consumer", "switch", "false", 0, 0,                             \
+      "go on at the next step to be committed, and skip what the cursor has not reached; without " \
+      "a "                                                                                         \
+      "cursor the same as start=latest")                                                           \
     P(PREFETCH, "prefetch", "consumer", "integer", "8", 1, 4096, "steps read ahead")               \
     P(VERIFY, "verify", "consumer", "switch", "true", 0, 0,                                        \
       "false: the bytes of items are not checked; for benchmarks only")                            \

@@ -95,12 +95,14 @@
       "section 11: a pin beyond the next step is taken")                                           \
     X(pin_of_any_launch, "protocol/test_intent_pin",                                               \
       "section 11: a zombie's pins and releases are taken")                                        \
-    X(hold_not_cleared, "protocol/test_intent_pin",                                                \
-      "section 11: a pin at the hold leaves the hold")                                             \
-    X(hold_cleared_by_any_pin, "protocol/test_intent_pin",                                         \
-      "section 11: a pin below the hold clears it")                                                \
-    X(last_release_to_trim, "protocol/test_intent_pin",                                            \
-      "section 11: the last release leaves the hold at trim")                                      \
+    X(hold_not_raised, "protocol/test_intent_pin",                                                 \
+      "section 11: a pin above the hold leaves the hold")                                          \
+    X(hold_follows_any_pin, "protocol/test_intent_pin",                                            \
+      "section 11: a pin below the hold lowers it")                                                \
+    X(same_pin_leaves_hold, "protocol/test_intent_pin",                                            \
+      "section 11: a pin that is there of an earlier launch leaves the hold")                      \
+    X(release_moves_hold, "protocol/test_intent_pin",                                              \
+      "section 11: a release moves the hold to the highest step released")                         \
     X(w_of_newest_pins, "protocol/test_intent_pin",                                                \
       "section 2: W is taken of each group's newest pin")                                          \
     X(trim_of_base_only, "protocol/test_intent_pin",                                               \
@@ -177,8 +179,22 @@
       "section 8: FENCED is told from a base long gone")                                           \
     X(pin_leaves_no_trace, "protocol/test_commit_groups",                                          \
       "R7: a pin of ours in the chain does not close its attempt")                                 \
+    X(incr_always, "protocol/test_cadence", "section 9: incr grows with each attempt")             \
+    X(aimd_readings_swapped, "protocol/test_cadence", "section 9: the rate grows with a conflict") \
+    X(dac_counts_itself, "protocol/test_cadence", "section 9: a producer competes with itself")    \
+    X(dac_without_duty, "protocol/test_cadence", "section 9: dac knows no duty budget")            \
+    X(dac_blind_to_conflicts, "protocol/test_cadence",                                             \
+      "section 9: a lost race leaves gap and window as they are")                                  \
+    X(dac_without_jitter, "protocol/test_cadence",                                                 \
+      "section 9: producers with equal windows attempt together")                                  \
     X(rescale_row_off_by_one, "sim",                                                               \
       "section 10: a rank of another mesh reads its neighbour's slices")                           \
+    X(tip_leaves_no_range, "protocol/test_launch",                                                 \
+      "section 10: what a launch skips to the tip is not in its cursor")                           \
+    X(tip_stays, "sim", "section 10: a launch that skips to the tip begins where it was")          \
+    X(skips_ignored_by_one_rank, "sim", "section 10: one rank reads what the job skips")           \
+    X(tags_ignored_by_one_rank, "sim",                                                             \
+      "section 10: one rank reads steps of tags that the job does not want")                       \
     X(rescale_slice_major, "protocol/test_rescale",                                                \
       "section 10: a rank of another mesh hands out slice after slice")                            \
     X(crc_unchecked, "sim", "the CRC of objects is not checked")                                   \

@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "base/invariant.h"
 #include "client/follower.h"
+#include "client/slicepool.h"
 #include "client/stats.h"
 #include "protocol/limit.h"
 #include <inttypes.h>
@@ -26,6 +27,7 @@ static void destroy(bw_consumer *c)
     handout_free(c->locked.handout);
     manifest_unref(c->locked.manifest);
     mem_free(c->locked.ring);
+    slice_pool_close(c->pool);
     mem_free(c->group);
     mem_free(c->launch);
     lock_destroy(&c->lock);
@@ -53,7 +55,8 @@ static bw_status consumer_new(bw_space *space, const consumer_options *options, 
         c->reads = handout_reads(c->locked.handout);
         c->prefetch = options->prefetch * c->reads;
         c->locked.ring = mem_array(c->prefetch, sizeof *c->locked.ring);
-        if (c->locked.ring == NULL)
+        /* The window, and as many that the caller may hold. */
+        if (c->locked.ring == NULL || slice_pool_new(2 * c->prefetch, &c->pool) != BW_OK)
             status = error_set(error, BW_NOMEM, "no memory for a window of %u slices", c->prefetch);
     }
     if (status != BW_OK) {
@@ -275,7 +278,7 @@ static const char *tell_limit(const bw_consumer *c, const manifest *m, char *tex
 static bw_status starved_locked(const bw_consumer *c, const fetch *f, bw_error *error)
 {
     const manifest *m = c->locked.manifest;
-    const uint64_t step = handout_step(c->locked.handout);
+    const uint64_t step = handout_reading(c->locked.handout);
     if (c->locked.failure.code != BW_OK) {
         error_copy(error, &c->locked.failure);
         return c->locked.failure.code;
@@ -312,7 +315,7 @@ static bw_status verdict_locked(bw_consumer *c, fetch *f, bw_error *error)
         return status;
     }
     if (f == NULL && handout_at_end(h, m)) {
-        const uint64_t left = m->next > handout_step(h) ? m->next - handout_step(h) : 0;
+        const uint64_t left = m->next > handout_reading(h) ? m->next - handout_reading(h) : 0;
         (void)error_set(error, BW_END, "the namespace is sealed and ends at step %" PRIu64 "%s",
                         m->next,
                         left > 0 ? "; the last steps are no whole training step of this job, and "
@@ -450,7 +453,7 @@ static const char *reason_locked(bw_consumer *c)
         return "store";
     if (handout_at_end(c->locked.handout, c->locked.manifest))
         return "end";
-    return handout_step(c->locked.handout) < c->locked.manifest->trim ? "trimmed" : "no batch";
+    return handout_reading(c->locked.handout) < c->locked.manifest->trim ? "trimmed" : "no batch";
 }
 
 bw_status consumer_wait_reason(bw_consumer *c, char *json, size_t cap, size_t *length,
@@ -513,6 +516,7 @@ bw_status consumer_stats_json(bw_consumer *c, char *json, size_t cap, size_t *le
     json_put_u64(&out, "next_step", c->locked.manifest->next);
     json_put_u64(&out, "items", s->items);
     json_put_u64(&out, "steps", s->steps);
+    json_put_u64(&out, "passed", s->passed);
     json_put_u64(&out, "bytes", s->bytes);
     json_put_u64(&out, "waits", s->waits);
     json_put_u64(&out, "reads", s->reads);

@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: The BatchWeave authors
 // SPDX-License-Identifier: Apache-2.0
 /* "gc": one pass of the sweep, and who keeps what it leaves. */
+#include "client/reclaimer.h"
 #include "client/reports.h"
 #include "protocol/reclaim.h"
 
@@ -41,15 +42,18 @@ static void put_summary(report *r, const reclaim_report *pass, const manifest *m
     json_put_object_end(&r->out);
 }
 
-static uint64_t moves(const reclaim_report *pass)
-{
-    const sweep_report *s = &pass->manifests;
-    return pass->steps + pass->names_deleted + pass->segments_deleted + pass->orphans_deleted +
-           s->blocks_retired + s->manifests_deleted + s->ghosts_deleted;
-}
+typedef struct telling {
+    report *r;
+    const reclaim_report *pass;
+    bw_error *error;
+} telling;
 
-static bw_status tell(report *r, const reclaim_report *pass, bw_error *error)
+/* How far it is; how long listings take cannot be known. */
+static bw_status tell(void *context)
 {
+    const telling *t = context;
+    const report *r = t->r;
+    const reclaim_report *pass = t->pass;
     uint64_t end = pass->trim;
     if (r->options->manifests_only)
         end = pass->swept;
@@ -57,38 +61,18 @@ static bw_status tell(report *r, const reclaim_report *pass, bw_error *error)
         end = pass->swept + r->options->steps_max;
     const report_walk walk = {
         .step = pass->swept + pass->steps, .first = pass->swept, .end = end, .bytes = pass->bytes};
-    /* How long listings take cannot be known. */
-    return walk.step < walk.end ? report_progress(r, &walk, error) : BW_OK;
+    return walk.step < walk.end ? report_progress(t->r, &walk, t->error) : BW_OK;
 }
 
-/* A pass takes as long as it takes, but it ends when nothing comes of it for the report's time: the
- * machine itself repeats a failing request for ever. */
-static bw_status drive_pass(report *r, reader *from, reclaim *pass, bw_error *error)
-{
-    const machine m = {&reclaim_machine, pass};
-    const reclaim_report *done = reclaim_reported(pass);
-    const int64_t slice_ns = r->options->progress ? NS_PER_S : r->options->timeout_ns;
-    uint64_t before = 0;
-    int64_t until_ns = clock_deadline(clock_system(), r->options->timeout_ns);
-    for (;;) {
-        const int64_t slice_end_ns = clock_deadline(clock_system(), slice_ns);
-        const int64_t end_ns = slice_end_ns < until_ns ? slice_end_ns : until_ns;
-        const bw_status status = drive_run(from->drive, m, end_ns, NULL);
-        if (status != BW_TIMEOUT)
-            return status;
-        if (moves(done) != before)
-            until_ns = clock_deadline(clock_system(), r->options->timeout_ns);
-        else if (clock_now(clock_system()) >= until_ns)
-            return status;
-        before = moves(done);
-        BW_TRY(tell(r, done, error));
-    }
-}
-
+/* The machine itself repeats a failing request for ever: the drive ends a pass of which nothing
+ * comes for the report's time. */
 static bw_status run_pass(report *r, reader *from, reclaim *pass, bw_error *error)
 {
     reclaim_start(pass, clock_now(clock_system()), TIME_NEVER);
-    const bw_status status = drive_pass(r, from, pass, error);
+    telling t = {r, reclaim_reported(pass), error};
+    const pass_watch watch = {r->options->progress ? tell : NULL, &t};
+    const bw_status status =
+        reclaimer_drive(from->drive, pass, r->options->timeout_ns, NULL, &watch);
     if (status == BW_INTERRUPTED)
         return status; /* of a line that was handed out */
     if (status != BW_OK)

@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "client/listing.h"
+#include "client/slicepool.h"
 #include <inttypes.h>
 
 #define SLICE_ALIGNMENT 64u
@@ -131,22 +132,20 @@ static bw_status place_by_footer(slice_request *r, store *s, bw_error *error)
 
 static slice *slice_new(const slice_request *r)
 {
-    const size_t items = r->plan.shape.items;
-    slice *s = mem_zalloc(sizeof *s + items * (sizeof(frame_item) + sizeof(bw_item)));
+    const uint32_t items = r->plan.shape.items;
+    slice *s = slice_pool_take(r->pool, items);
     if (s == NULL)
         return NULL;
     atomic_init(&s->references, 1u);
-    s->frames = (frame_item *)(void *)(s + 1);
-    s->handles = (bw_item *)(void *)(s->frames + items);
     for (uint32_t i = 0; i < items; i++)
-        s->handles[i] = (bw_item){.owner = s, .index = i, .order = i, .total = r->plan.shape.items};
+        s->handles[i] = (bw_item){.owner = s, .index = i, .order = i, .total = items};
     s->step = r->plan.step;
     s->nonce = r->plan.record.nonce;
     s->tag = r->plan.shape.tag;
     s->tokens = r->plan.shape.tokens;
     s->d = r->plan.slice / r->genesis->cp;
     s->c = r->plan.slice % r->genesis->cp;
-    s->items = (uint32_t)items;
+    s->items = items;
     s->kind = r->plan.shape.kind;
     return s;
 }
@@ -180,7 +179,7 @@ static void slice_destroy(slice *s)
         budget_give(s->budget, s->reserved);
         budget_unref(s->budget);
     }
-    mem_free(s);
+    slice_pool_give(s);
 }
 
 bw_status slice_fetch(slice_request *r, store *s, slice **out, bw_error *error)

@@ -16,6 +16,7 @@
 #include <stdatomic.h>
 
 typedef struct slice slice;
+typedef struct slice_pool slice_pool;
 
 struct bw_item {
     slice *owner;
@@ -25,6 +26,9 @@ struct bw_item {
 
 struct slice {
     atomic_uint references;
+    uint32_t items_max; /* room in the two arrays */
+    slice_pool *pool;   /* where it goes when nobody holds it; NULL: it is freed */
+    slice *next_kept;
     budget *budget;
     uint64_t reserved; /* bytes to give back */
     store_mapping mapping;
@@ -42,6 +46,7 @@ typedef struct slice_request {
     const genesis *genesis;
     const handout *handout; /* only what slice_place needs */
     fetch_plan plan;        /* its views live as long as the request */
+    slice_pool *pool;       /* to take the slice from; may be NULL */
     budget *budget;
     uint64_t reserved; /* taken already; corrected when the footer tells the length */
     bool verify;       /* false: the head is checked, items and padding are not (benchmarks) */

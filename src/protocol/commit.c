@@ -86,9 +86,10 @@ void commit_start(commit *c, intent *i, view committer, int64_t now_ns, int64_t 
     memset(&c->report, 0, sizeof c->report);
     c->intent = i;
     c->committer = committer;
-    c->now_ns = now_ns;
+    c->now_ns = c->base_ns = now_ns;
     c->deadline_ns = deadline_ns;
-    c->fresh = c->page_missing = c->doubt = false;
+    c->fresh = c->doubt = false;
+    c->page_missing = 0;
     const manifest *held = chain_held(c->chain);
     if (held == NULL) {
         commit_walk(c, CHAIN_OPEN);

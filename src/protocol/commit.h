@@ -66,8 +66,8 @@ typedef struct commit_report {
     uint64_t open_version; /* of the open or last attempt */
     token128 nonce;        /* of the open or last attempt */
     uint32_t attempts, conflicts;
-    int64_t fragile_ns; /* from the read of the base to the close of the attempt: what cadences
-                           estimate */
+    int64_t fragile_ns; /* from the read of the base, or from the start where nothing was read, to
+                           the close of the attempt: what cadences estimate */
     bw_error error;
 } commit_report;
 #define COMMIT_STEP_UNKNOWN UINT64_MAX

@@ -10,10 +10,10 @@
 /* A producer counts as active while its last commit is at most this many rounds of the map old. */
 #define ACTIVE_ROUNDS 8u
 
-static uint64_t active_producers(const manifest *base)
+uint32_t limit_active(const manifest *base)
 {
     const uint64_t window = (uint64_t)ACTIVE_ROUNDS * base->producer_count;
-    uint64_t active = 0;
+    uint32_t active = 0;
     for (uint32_t k = 0; k < base->producer_count; k++) {
         const producer_entry *e = &base->producers[k];
         MUST(e->last_commit <= base->version);
@@ -79,7 +79,7 @@ uint32_t limit_room(const genesis *g, const manifest *base, const descriptor *d,
 {
     if ((base->group_count == 0 && !MUTANT(limit_without_group)) || count == 0)
         return count;
-    const uint64_t active = active_producers(base);
+    const uint64_t active = limit_active(base);
     const uint64_t steps = share(lag_room(g, base), active);
     const uint64_t room = bytes_room(g, base);
     const uint64_t fit = fitting(d, steps < count ? steps : count, room, share(room, active));

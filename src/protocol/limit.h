@@ -9,6 +9,9 @@
 
 #include "codec/manifest.h"
 
+/** Producers that are there: neither finished nor forgotten, their last commit at most 8 rounds of
+ * the map old; at least one. */
+uint32_t limit_active(const manifest *base);
 /** How many of the `count` descriptors from `d` on a producer may publish on this base: its share
  * of the room among the active ones, at least one when the room has place for it. */
 uint32_t limit_room(const genesis *g, const manifest *base, const descriptor *d, uint32_t count);

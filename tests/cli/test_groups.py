@@ -45,7 +45,7 @@ class Groups(harness.CliTest):
         self.assertEqual(self.consume(7, "--pin-every", 3, "--keep", 2)["next_step"], 7)
         line = self.groups()["train"]
         self.assertEqual(set(line), GROUP)
-        self.assertIsNone(line["hold"])
+        self.assertEqual(line["hold"], 6)
         self.assertEqual(sorted(self.pins().values()), [3, 6])
         before = self.parts()
         dry = self.json_line("gc", self.url)
@@ -86,7 +86,7 @@ class Groups(harness.CliTest):
         line = self.json_line("pin", self.url, "train", "best", "--cursor", cursor)
         self.assertEqual(line, {"group": "train", "pin": "best", "step": 5})
         self.run_cli("pin", self.url, "train", "best", "--cursor", cursor)
-        self.assertEqual((self.pins(), self.groups()["train"]["hold"]), ({"best": 5}, None))
+        self.assertEqual((self.pins(), self.groups()["train"]["hold"]), ({"best": 5}, 5))
         self.consume(2, "--cursor", cursor)
         self.refused("PIN_EXISTS", "pin", self.url, "train", "best", "--cursor", cursor)
         self.refused("FENCED", "pin", self.url, "train", "other", "--cursor", cursor, "--launch", "gone")
@@ -127,6 +127,10 @@ class Groups(harness.CliTest):
     def test_ranks_of_several_processes_start_together(self):
         late = [self.start("consume", self.url, "--rank", rank, "--world", 4, "--group", "train", "--launch", "one",
                            "--from", "latest", "--steps", 1, "--timeout", 30, "-o", "json") for rank in (1, 2, 3, 0)]
+        # What "latest" is must be settled before there is more.
+        while "train" not in self.groups():
+            self.assertTrue(all(process.poll() is None for process in late))
+            time.sleep(0.02)
         self.produce_frames([b"more"] * 8, "b")
         nexts = {json.loads(self.finish(process).out)["next_step"] for process in late}
         self.assertEqual(len(nexts), 1)

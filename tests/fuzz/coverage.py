@@ -32,7 +32,7 @@ ENTRIES = "producer_entry_read|producer_entries_(read|find)"
 DECODERS = {
     "block": BLOCK,
     "config": {"api/config.c": "parse_.*|units_of|bw_config_set|find|config_.*",
-               "api/options.c": ".*", "protocol/cadence.c": "cadence_parse|parse_ms"},
+               "api/options.c": ".*", "protocol/cadence.c": "cadence_parse|parse_.*|after|set_dac"},
     "cursor": {"codec/cursor.c": ".*", "base/hash.c": "hex_.*|digit"},
     "footer": {"codec/footer.c": "read_.*|footer_.*", **OBJECT},
     "frame": {"codec/frame.c": "decode_item|frame_decode_head|is_zero|frame_verify"},

@@ -110,8 +110,8 @@ def page(p):
 
 
 def group(g):
-    out = text(1, g.name.encode()) + text(1, g.launch) + le(8, g.launch_number) + le(1, g.hold is not None)
-    out += le(8, g.hold or 0) + g.cursor_hash + le(8, g.last_version, g.last_clock) + le(1, len(g.pins))
+    out = text(1, g.name.encode()) + text(1, g.launch) + le(8, g.launch_number) + le(1, g.pinned)
+    out += le(8, g.hold) + g.cursor_hash + le(8, g.last_version, g.last_clock) + le(1, len(g.pins))
     for p in g.pins:
         out += text(1, p.id) + le(8, p.nonce, p.step) + le(4, p.item) + p.cursor_hash
     return out

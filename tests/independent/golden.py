@@ -74,12 +74,11 @@ def page(p):
 
 
 def group(g):
-    out = {"name": g.name, "launch": g.launch.decode(), "launch_number": g.launch_number,
-           "cursor_hash": g.cursor_hash.hex(),
-           "last_version": g.last_version, "last_clock": g.last_clock,
-           "pins": [{"id": p.id.decode(), "nonce": nonce_text(p.nonce), "step": p.step, "item": p.item,
-                     "cursor_hash": p.cursor_hash.hex()} for p in g.pins]}
-    return out if g.hold is None else out | {"hold": g.hold}
+    return {"name": g.name, "launch": g.launch.decode(), "launch_number": g.launch_number,
+            "hold": g.hold, "pinned": g.pinned, "cursor_hash": g.cursor_hash.hex(),
+            "last_version": g.last_version, "last_clock": g.last_clock,
+            "pins": [{"id": p.id.decode(), "nonce": nonce_text(p.nonce), "step": p.step, "item": p.item,
+                      "cursor_hash": p.cursor_hash.hex()} for p in g.pins]}
 
 
 def manifest(m):
@@ -99,7 +98,8 @@ def manifest(m):
 
 def cursor(c):
     out = {"object": "cursor", "hash": c.hash().hex(), "namespace": c.namespace.hex(), "step": c.step, "item": c.item,
-           "mode": c.mode, "dp": c.dp, "version": c.version, "skips": c.skips}
+           "mode": c.mode, "dp": c.dp, "version": c.version, "skips": c.skips,
+           **({"tags": c.tags} if c.tags else {})}
     return out if c.nonce is None else out | {"nonce": nonce_text(c.nonce)}
 
 

@@ -260,7 +260,7 @@ def test_manifest_rules():
     bad("CANONICAL", groups=[group("b"), group("a")])
     bad(groups=[group(f"g{k:02}") for k in range(65)])
     for changes in (dict(launch=b""), dict(launch=b"l" * 129), dict(launch_number=0), dict(hold=3),
-                    dict(hold=None, pins=[]), dict(pins=[bw.Pin(b"", 1, 4, 0, b"c" * 16)]),
+                    dict(hold=1 << 40), dict(pins=[bw.Pin(b"", 1, 4, 0, b"c" * 16)]),
                     dict(pins=[bw.Pin(b"a", 1, 3, 0, b"c" * 16)]), dict(pins=[bw.Pin(b"a" * 129, 1, 4, 0, b"c" * 16)]),
                     dict(pins=[bw.Pin(bytes([65 + k]), 1, 4, 0, b"c" * 16) for k in range(65)])):
         bad(groups=[group(**changes)])
@@ -348,6 +348,10 @@ def test_cursor():
                      ("0000000000000abc", "abc"), (UUID.hex(), "00"), ('"step":12', '"step":1.0')):
         assert old in text
         fails("CURSOR", bw.decode_cursor, text.replace(old, new))
+    tagged = dataclasses.replace(cursor, tags=[[0, 0], [2, 5], [7, None]])
+    assert bw.decode_cursor(tagged.json()) == tagged and tagged.hash() != cursor.hash()
+    for new in ("[]", "null", "[[1]]", "[[2,1]]", "[[1,2],[3,4]]", "[[1,null],[5,6]]", "[[null,6]]"):
+        fails("CURSOR", bw.decode_cursor, tagged.json().replace("[[0,0],[2,5],[7,null]]", new))
     fails("CURSOR", bw.decode_cursor, text + "x")
 
 

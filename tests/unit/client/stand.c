@@ -20,15 +20,19 @@ static space_options options_of(bool impatient)
         .writable = true, .durable = false, .retry_limit_ns = impatient ? 0 : 30 * NS_PER_S};
 }
 
-bw_space *stand_space(stand *s, const char *rules, bool impatient)
+bw_status stand_try_space(stand *s, const char *rules, bool impatient, bw_space **space)
 {
     store *plain = NULL, *faulty = NULL;
-    bw_space *space = NULL;
     const space_options options = options_of(impatient);
     stand_expect(s, store_mem_open(s->contents, &plain, &s->error), BW_OK);
     stand_expect(s, store_fault_wrap(plain, rules, &faulty, &s->error), BW_OK);
-    stand_expect(s, space_open_on(s->runtime, faulty, "mem", &options, PATIENCE, &space, &s->error),
-                 BW_OK);
+    return space_open_on(s->runtime, faulty, "mem", &options, PATIENCE, space, &s->error);
+}
+
+bw_space *stand_space(stand *s, const char *rules, bool impatient)
+{
+    bw_space *space = NULL;
+    stand_expect(s, stand_try_space(s, rules, impatient, &space), BW_OK);
     return space;
 }
 

@@ -186,12 +186,17 @@ static bw_status name_a_part(void)
 static bw_status copy_a_cursor(void)
 {
     skip_range skips[2] = {{1, 2}, {4, 6}};
-    const cursor from = {.step = 9, .dp = 1, .skip_count = 2, .skips = skips};
+    tag_range tags[1] = {{5, TAG_ANY}};
+    const cursor from = {
+        .step = 9, .dp = 1, .skip_count = 2, .skips = skips, .tag_count = 1, .tags = tags};
     cursor to;
     hash128 hash;
     bw_status status = cursor_copy(&to, &from);
     if (status == BW_OK) {
-        status = cursor_hash(&to, &hash);
+        status = cursor_skip(&to, 9, 12);
+        assert_int_equal(to.skip_count, status == BW_OK ? 3 : 2);
+        if (status == BW_OK)
+            status = cursor_hash(&to, &hash);
         cursor_free(&to);
     }
     return status;
@@ -203,7 +208,7 @@ static bw_status decode_cursor(void)
     static const char text[] =
         "{\"batchweave\":1,\"namespace\":\"00000000000000000000000000000000\","
         "\"step\":1,\"item\":0,\"mode\":\"same_batch\",\"dp\":1,\"nonce\":null,"
-        "\"version\":9,\"skips\":[[2,4],[6,8]]}";
+        "\"version\":9,\"skips\":[[2,4],[6,8]],\"tags\":[[3,4],[7,null]]}";
     cursor c;
     bw_error error;
     const bw_status status = cursor_decode(view_text(text), &c, &error);
