@@ -590,7 +590,7 @@ SECTIONS: List[Section] = [
     Section("model", "the Spin model: clean with all rules, violated without any", 8, 30,
             programs(["python3", "-B", "tests/model/test_run.py"], ["python3", "-B", "model/run", "--sample"]),
             programs(["python3", "-B", "tests/model/test_run.py"], ["python3", "-B", "model/run"])),
-    Section("scope", "every reachable state of small namespaces, through the real machines", 8, 30,
+    Section("scope", "every reachable state of small namespaces, through the real machines", 8, 60,
             programs(["python3", "-B", "tests/scope/test_scope.py"], ["python3", "-B", "sim/scope/check"], show=60),
             programs(["python3", "-B", "tests/scope/test_scope.py"], ["python3", "-B", "sim/scope/check", "--full"],
                      show=80)),
