@@ -3,6 +3,7 @@
 #include "checkpoints.h"
 #include "human.h"
 #include "jobstart.h"
+#include "pace.h"
 #include "ranks.h"
 #include "signals.h"
 
@@ -32,8 +33,8 @@ typedef struct run_state {
     uint64_t steps, steps_max, save_every;
     int64_t step_ns;
     uint64_t next_step; /* behind the last whole one */
-    int64_t began_ns, shown_ns;
-    uint64_t shown_steps;
+    int64_t began_ns;
+    pace pace;
 } run_state;
 
 static void interrupt_consumer(void *consumer)
@@ -105,8 +106,9 @@ static bw_status note_start(run_state *s, bool resumed)
     return save_cursor(s, c->error);
 }
 
-/** Committed steps that this job has not reached, or -1 when that is not known. */
-static json_int_t steps_ahead(const run_state *s, rank *last)
+/** Committed steps that this job has not reached, or -1 when that is not known; whether there will
+ * be no more. */
+static json_int_t steps_ahead(const run_state *s, rank *last, bool *sealed)
 {
     char text[WAIT_REASON_BYTES_MAX];
     size_t length;
@@ -115,22 +117,31 @@ static json_int_t steps_ahead(const run_state *s, rank *last)
         return -1;
     json_t *reason = json_loads(text, 0, &where);
     const json_t *next = json_object_get(reason, "next_step");
+    *sealed = json_is_true(json_object_get(reason, "sealed"));
     const json_int_t ahead =
         json_is_integer(next) ? json_integer_value(next) - (json_int_t)s->next_step : -1;
     json_decref(reason);
     return ahead;
 }
 
+/** How many there are in all, where that is known: of --steps, or of a sealed namespace. */
+static uint64_t steps_in_all(const run_state *s, json_int_t ahead, bool sealed)
+{
+    const uint64_t end = sealed && ahead >= 0 ? s->steps + (uint64_t)ahead : 0;
+    return s->steps_max > 0 && (end == 0 || s->steps_max < end) ? s->steps_max : end;
+}
+
 static void show_progress(run_state *s, rank *last)
 {
-    const int64_t now = now_ns();
-    if ((!s->c->progress && !isatty(STDERR_FILENO)) || now - s->shown_ns < SECOND_NS)
+    char left[HUMAN_BYTES];
+    bool sealed = false;
+    if (!pace_due(&s->pace))
         return;
-    const double seconds = (double)(now - s->shown_ns) / SECOND_NS;
-    cli_notice("step %" PRIu64 ", %.1f steps/s, %" JSON_INTEGER_FORMAT " more are committed",
-               s->next_step, (double)(s->steps - s->shown_steps) / seconds, steps_ahead(s, last));
-    s->shown_ns = now;
-    s->shown_steps = s->steps;
+    const json_int_t ahead = steps_ahead(s, last, &sealed);
+    const double steps = (double)s->steps, all = (double)steps_in_all(s, ahead, sealed);
+    cli_notice("step %" PRIu64 ", %.1f steps/s, %" JSON_INTEGER_FORMAT " more are committed%s",
+               s->next_step, pace_rate(&s->pace, steps), ahead,
+               pace_left(&s->pace, steps, all, left));
 }
 
 /** Rank 0 pins for the job; the others have no say. */
@@ -371,7 +382,8 @@ static bw_status consume(run_state *s)
         status = checkpoints_begin(&s->checkpoints, c, s->group);
     if (status != BW_OK)
         return status;
-    s->began_ns = s->shown_ns = now_ns();
+    s->began_ns = now_ns();
+    pace_begin(&s->pace, c, 0);
     return conclude(s, crew_run(&s->crew));
 }
 

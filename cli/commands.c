@@ -29,7 +29,7 @@ const option global_options[] = {
          "give up when nothing moves for so long: seconds, or 500ms, 2s; none: wait, saying why"},
     {.name = "progress",
      .type = OPTION_SWITCH,
-     .help = "progress on stderr, also when it is no terminal"},
+     .help = "rate and time left on stderr, also when it is no terminal"},
     {.name = "help", .type = OPTION_SWITCH, .help = "also -h; this text"},
 };
 const size_t global_option_count = COUNT_OF(global_options);

@@ -394,6 +394,24 @@ bw_status recordsource_next(recordsource *s, source_item *item, resume *at)
     return next_part(s, item);
 }
 
+bool recordsource_extent(const recordsource *s, const resume *at, double *done, double *all)
+{
+    const double epochs = (double)args_number(s->c, "epochs");
+    if (s->kind == RESUME_TOKENS) {
+        const double each = (double)tokens_sequences(s->reader) / s->shards;
+        *all = each * epochs;
+        *done = each * at->epoch + (double)at->index + at->taken;
+        return true;
+    }
+    const bool whole = s->kind == RESUME_TAR; /* files are one shard's or another's */
+    const double each =
+        documents_bytes(&s->files, s->files.count, whole ? s->shard : 0, whole ? s->shards : 1);
+    *all = each * epochs;
+    *done = each * at->epoch + (double)at->at +
+            documents_bytes(&s->files, at->document, whole ? s->shard : 0, whole ? s->shards : 1);
+    return strcmp(s->files.list[0].path, "-") != 0;
+}
+
 uint64_t recordsource_bytes(const recordsource *s)
 {
     return s->reader != NULL ? s->reader->bytes(s->reader) : 0;

@@ -160,6 +160,7 @@ void config_report(const bw_config *config, report_options *out)
         .apply = flag(config, PROPERTY_APPLY),
         .manifests_only = flag(config, PROPERTY_MANIFESTS_ONLY),
         .orphans = flag(config, PROPERTY_ORPHANS),
+        .progress = flag(config, PROPERTY_PROGRESS),
         .steps_max = config_number(config, PROPERTY_STEPS_MAX),
         .blocks_max = number32(config, PROPERTY_BLOCKS_MAX),
         .timeout_ns = (int64_t)config_number(config, PROPERTY_REPORT_TIMEOUT),

@@ -111,6 +111,8 @@
       "gc: data of at most so many steps; 0: no limit")                                            \
     P(BLOCKS_MAX, "blocks_max", "report", "integer", "0", 0, U32,                                  \
       "gc: retire at most so many blocks; 0: no limit")                                            \
+    P(PROGRESS, "progress", "report", "switch", "false", 0, 0,                                     \
+      "verify, gc: a line a second of how far it is")                                              \
     P(REPORT_TIMEOUT, "report_timeout", "report", "time", "60s", 0, NS_A_DAY,                      \
       "how long a report waits for the newest manifest")
 

@@ -34,23 +34,35 @@ static uint64_t progress(const reclaim *pass)
            s->blocks_retired + s->manifests_deleted + s->ghosts_deleted;
 }
 
-bw_status reclaimer_drive(drive *d, reclaim *pass, int64_t timeout_ns, const drive_stop *stop)
+bw_status reclaimer_drive(drive *d, reclaim *pass, int64_t timeout_ns, const drive_stop *stop,
+                          const reclaim_watch *watch)
 {
     const machine m = {&reclaim_machine, pass};
-    bw_status status = BW_TIMEOUT;
-    for (uint64_t before = 0, now = 1; status == BW_TIMEOUT && now != before;) {
-        before = progress(pass);
-        status = drive_run(d, m, clock_deadline(clock_system(), timeout_ns), stop);
-        now = progress(pass);
+    uint64_t before = progress(pass);
+    int64_t until_ns = clock_deadline(clock_system(), timeout_ns);
+    for (;;) {
+        int64_t end_ns = clock_deadline(clock_system(), NS_PER_S);
+        if (watch == NULL || end_ns > until_ns)
+            end_ns = until_ns;
+        const bw_status status = drive_run(d, m, end_ns, stop);
+        if (status != BW_TIMEOUT)
+            return status;
+        const uint64_t now = progress(pass);
+        if (now != before)
+            until_ns = clock_deadline(clock_system(), timeout_ns);
+        else if (clock_now(clock_system()) >= until_ns)
+            return status;
+        before = now;
+        if (watch != NULL)
+            BW_TRY(watch->tell(watch->context, reclaim_reported(pass)));
     }
-    return status;
 }
 
 static bw_status run_machine(reclaimer *r, drive *d, reclaim *pass, bw_error *why)
 {
     const drive_stop stop = {&r->gate, &r->stopping};
     reclaim_start(pass, clock_now(clock_system()), clock_deadline(clock_system(), PASS_TIMEOUT_NS));
-    const bw_status status = reclaimer_drive(d, pass, PASS_TIMEOUT_NS, &stop);
+    const bw_status status = reclaimer_drive(d, pass, PASS_TIMEOUT_NS, &stop, NULL);
     if (status != BW_OK)
         return status == BW_INTERRUPTED ? BW_OK : drive_tell(d, status, why, "reclaim");
     error_copy(why, &reclaim_reported(pass)->error);

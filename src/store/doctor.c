@@ -21,11 +21,12 @@
 void doctor_say(doctor_finding *f, doctor_verdict verdict, bw_status code, const char *format, ...)
 {
     va_list args;
+    va_start(args, format);
+    if (vsnprintf(f->text, sizeof f->text, format, args) < 0)
+        f->text[0] = '\0';
+    va_end(args);
     f->verdict = verdict;
     f->code = code;
-    va_start(args, format);
-    (void)vsnprintf(f->text, sizeof f->text, format, args);
-    va_end(args);
 }
 
 void doctor_figure_add(doctor_finding *f, const char *name, uint64_t value)

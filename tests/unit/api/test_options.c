@@ -198,13 +198,14 @@ static void test_report(void **state)
 {
     (void)state;
     report_options options;
-    bw_config *config = CONFIG("first", "0", "last", "9", "key", "k", "prefix", "p", "deep", "true",
-                               "apply", "true", "blocks_max", "4", "report_timeout", "1s");
+    bw_config *config =
+        CONFIG("first", "0", "last", "9", "key", "k", "prefix", "p", "deep", "true", "apply",
+               "true", "progress", "true", "blocks_max", "4", "report_timeout", "1s");
     config_report(config, &options);
     assert_true(options.has_first && options.first == 0 && options.has_last && options.last == 9);
     assert_string_equal(options.key, "k");
     assert_string_equal(options.prefix, "p");
-    assert_true(options.deep && options.apply && options.blocks_max == 4);
+    assert_true(options.deep && options.apply && options.progress && options.blocks_max == 4);
     assert_int_equal(options.timeout_ns, NS_PER_S);
     bw_config_free(config);
 }
