@@ -35,16 +35,16 @@ static uint64_t progress(const reclaim *pass)
 }
 
 bw_status reclaimer_drive(drive *d, reclaim *pass, int64_t timeout_ns, const drive_stop *stop,
-                          const pass_watch *watch)
+                          const reclaim_watch *watch)
 {
     const machine m = {&reclaim_machine, pass};
-    const int64_t slice_ns = watch->tell != NULL ? NS_PER_S : timeout_ns;
-    int64_t until_ns = clock_deadline(clock_system(), timeout_ns);
     uint64_t before = progress(pass);
+    int64_t until_ns = clock_deadline(clock_system(), timeout_ns);
     for (;;) {
-        const int64_t slice_end_ns = clock_deadline(clock_system(), slice_ns);
-        const bw_status status =
-            drive_run(d, m, slice_end_ns < until_ns ? slice_end_ns : until_ns, stop);
+        int64_t end_ns = clock_deadline(clock_system(), NS_PER_S);
+        if (watch == NULL || end_ns > until_ns)
+            end_ns = until_ns;
+        const bw_status status = drive_run(d, m, end_ns, stop);
         if (status != BW_TIMEOUT)
             return status;
         const uint64_t now = progress(pass);
@@ -53,8 +53,8 @@ bw_status reclaimer_drive(drive *d, reclaim *pass, int64_t timeout_ns, const dri
         else if (clock_now(clock_system()) >= until_ns)
             return status;
         before = now;
-        if (watch->tell != NULL)
-            BW_TRY(watch->tell(watch->context));
+        if (watch != NULL)
+            BW_TRY(watch->tell(watch->context, reclaim_reported(pass)));
     }
 }
 
@@ -62,8 +62,7 @@ static bw_status run_machine(reclaimer *r, drive *d, reclaim *pass, bw_error *wh
 {
     const drive_stop stop = {&r->gate, &r->stopping};
     reclaim_start(pass, clock_now(clock_system()), clock_deadline(clock_system(), PASS_TIMEOUT_NS));
-    const pass_watch nobody = {NULL, NULL};
-    const bw_status status = reclaimer_drive(d, pass, PASS_TIMEOUT_NS, &stop, &nobody);
+    const bw_status status = reclaimer_drive(d, pass, PASS_TIMEOUT_NS, &stop, NULL);
     if (status != BW_OK)
         return status == BW_INTERRUPTED ? BW_OK : drive_tell(d, status, why, "reclaim");
     error_copy(why, &reclaim_reported(pass)->error);

@@ -42,18 +42,15 @@ static void put_summary(report *r, const reclaim_report *pass, const manifest *m
     json_put_object_end(&r->out);
 }
 
-typedef struct telling {
-    report *r;
-    const reclaim_report *pass;
+typedef struct audience {
+    report *report;
     bw_error *error;
-} telling;
+} audience;
 
-/* How far it is; how long listings take cannot be known. */
-static bw_status tell(void *context)
+static bw_status tell(void *context, const reclaim_report *pass)
 {
-    const telling *t = context;
-    const report *r = t->r;
-    const reclaim_report *pass = t->pass;
+    const audience *a = context;
+    report *r = a->report;
     uint64_t end = pass->trim;
     if (r->options->manifests_only)
         end = pass->swept;
@@ -61,18 +58,19 @@ static bw_status tell(void *context)
         end = pass->swept + r->options->steps_max;
     const report_walk walk = {
         .step = pass->swept + pass->steps, .first = pass->swept, .end = end, .bytes = pass->bytes};
-    return walk.step < walk.end ? report_progress(t->r, &walk, t->error) : BW_OK;
+    /* How long listings take cannot be known. */
+    return walk.step < walk.end ? report_progress(r, &walk, a->error) : BW_OK;
 }
 
 /* The machine itself repeats a failing request for ever: the drive ends a pass of which nothing
  * comes for the report's time. */
 static bw_status run_pass(report *r, reader *from, reclaim *pass, bw_error *error)
 {
+    audience a = {r, error};
+    const reclaim_watch watch = {tell, &a};
     reclaim_start(pass, clock_now(clock_system()), TIME_NEVER);
-    telling t = {r, reclaim_reported(pass), error};
-    const pass_watch watch = {r->options->progress ? tell : NULL, &t};
-    const bw_status status =
-        reclaimer_drive(from->drive, pass, r->options->timeout_ns, NULL, &watch);
+    const bw_status status = reclaimer_drive(from->drive, pass, r->options->timeout_ns, NULL,
+                                             r->options->progress ? &watch : NULL);
     if (status == BW_INTERRUPTED)
         return status; /* of a line that was handed out */
     if (status != BW_OK)
