@@ -199,7 +199,7 @@ static bw_item *take_locked(bw_consumer *c, fetch *f)
     item->order = handout_item(h);
     item->total = handout_items(h, s->items);
     c->locked.stats.items++;
-    c->locked.stats.bytes += s->frames[item->index].stored_bytes;
+    c->locked.stats.bytes += s->frames[item->index].plain_bytes;
     handout_advance(h, s->items, s->nonce);
     if (item->order + 1 == item->total) {
         c->locked.stats.steps++;
