@@ -16,6 +16,8 @@
 
 #define READ_RETRY_NS (100 * NS_PER_MS)
 #define MISSES_MAX 2u
+/* A map begins and ends within pages: half of one at either end. */
+#define MAP_SLACK_BYTES 4096u
 
 static fetch *slot_at(bw_consumer *c, uint32_t index)
 {
@@ -134,7 +136,8 @@ static void read_locked(fetch *f)
  * room. */
 static bool reserve_locked(fetch *f, bool front)
 {
-    const uint64_t bytes = slice_estimate(f->consumer->space->genesis, &f->request.plan);
+    const uint64_t bytes =
+        slice_estimate(f->consumer->space->genesis, &f->request.plan) + MAP_SLACK_BYTES;
     if (!budget_take(f->consumer->space->runtime->budget, bytes, front))
         return false;
     f->request.reserved = bytes;
