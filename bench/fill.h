@@ -17,6 +17,8 @@ typedef struct fill_plan {
 /** "file://" parent "/" name into `url` (BENCH_PATH_MAX). */
 bw_status fill_url(const char *parent, const char *name, char *url, bw_error *error);
 bw_status fill_space(bw_runtime *runtime, const char *url, const fill_plan *plan, bw_error *error);
+/** Steps more, by one more producer, in a namespace that is there. */
+bw_status fill_more(const char *url, const fill_plan *plan, bw_error *error);
 
 /** Properties as name, value, name, value, …, NULL. */
 bw_status fill_config(const char *const *pairs, bw_config **config, bw_error *error);

@@ -45,10 +45,18 @@ ROWS = {
     "history.1e6_ones.commit_p50": None,
     "manifest.32_producers.mean": ("value", "<=", 12288),
     "manifest.32_producers.max": ("value", "<=", 12288),
+    **{f"states.{slices}x{kilobytes}k.over_{other}": ("ratio", "<=", 1.03)
+       for slices in (8, 32, 128) for kilobytes in (10, 100, 1000) for other in ("dummy", "none")},
+    "rivals.one": None,
+    "rivals.eight": ("ratio", ">=", 0.5),
     "decode.descriptor": ("value", "<=", 10),
     "decode.descriptor.one_fold": None,
     "next.prefetched.p50": ("value", "<=", 2),
     "next.prefetched.p99": None,
+    "verified.without": None,
+    "verified.with": ("ratio", ">=", 0.9),
+    "memory.per_budget": ("value", "<=", 1.1),
+    "restart.first_item": ("value", "<=", 50),
     "requests.per_rank_step": ("value", "<=", 1),
     "requests.bytes_per_payload": ("value", "<=", 1.005),
 }
