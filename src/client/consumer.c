@@ -22,8 +22,15 @@ static int64_t now(void)
 
 /* ---- open ---- */
 
+static size_t window_bytes(const bw_consumer *c)
+{
+    return c->prefetch * sizeof *c->locked.ring;
+}
+
 static void destroy(bw_consumer *c)
 {
+    if (c->locked.ring != NULL)
+        budget_give(c->space->runtime->budget, window_bytes(c));
     handout_free(c->locked.handout);
     manifest_unref(c->locked.manifest);
     mem_free(c->locked.ring);
@@ -55,6 +62,9 @@ static bw_status consumer_new(bw_space *space, const consumer_options *options, 
         c->reads = handout_reads(c->locked.handout);
         c->prefetch = options->prefetch * c->reads;
         c->locked.ring = mem_array(c->prefetch, sizeof *c->locked.ring);
+        /* Kilobytes each: with many ranks and small slices no small part of what they take. */
+        if (c->locked.ring != NULL)
+            (void)budget_take(space->runtime->budget, window_bytes(c), true);
         /* The window, and as many that the caller may hold. */
         if (c->locked.ring == NULL || slice_pool_new(2 * c->prefetch, &c->pool) != BW_OK)
             status = error_set(error, BW_NOMEM, "no memory for a window of %u slices", c->prefetch);

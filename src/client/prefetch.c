@@ -138,7 +138,7 @@ static void read_locked(fetch *f)
 static bool reserve_locked(fetch *f, bool front)
 {
     const uint64_t bytes = slice_estimate(f->consumer->space->genesis, &f->request.plan) +
-                           f->consumer->locked.unpacked_bytes;
+                           f->consumer->locked.unpacked_bytes + SLICE_SLACK_BYTES;
     if (!budget_take(f->consumer->space->runtime->budget, bytes, front))
         return false;
     f->request.reserved = bytes;

@@ -210,7 +210,9 @@ static bool is_packed_whole(const slice *s)
 static bw_status find_plain(slice_request *r, slice *s, bw_error *error)
 {
     const uint64_t bytes = frame_unpacked_bytes(s->frames, s->items);
-    reserve(r, r->plan.where.bytes + bytes);
+    const uint64_t needed = r->plan.where.bytes + bytes + SLICE_SLACK_BYTES;
+    if (bytes > 0 || r->reserved > needed) /* more may have been expected */
+        reserve(r, needed);
     if (bytes > 0) {
         s->unpacked = mem_aligned(SLICE_ALIGNMENT, (size_t)bytes);
         if (s->unpacked == NULL)
@@ -221,7 +223,7 @@ static bw_status find_plain(slice_request *r, slice *s, bw_error *error)
     }
     if (bytes > 0 && is_packed_whole(s)) {
         drop_frame(s);
-        reserve(r, bytes);
+        reserve(r, bytes + SLICE_SLACK_BYTES);
     }
     for (uint32_t i = 0; i < s->items; i++)
         s->handles[i].data = s->frames[i].codec == CODEC_ZSTD

@@ -15,6 +15,9 @@
 #include <batchweave/space.h>
 #include <stdatomic.h>
 
+/* A map begins and ends within pages: half of one at either end; a buffer has its head. */
+#define SLICE_SLACK_BYTES 4096u
+
 typedef struct slice slice;
 typedef struct slice_pool slice_pool;
 
