@@ -15,7 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define BENCH_ROWS_MAX 64u
+#define BENCH_ROWS_MAX 80u
 #define BENCH_PATH_MAX 4096u
 #define BENCH_ROUNDS_MAX 64u
 #define BENCH_SERIES_MAX 64u
@@ -119,6 +119,11 @@ bw_status bench_commit(bench *b, bw_error *error);
 bw_status bench_history(bench *b, bw_error *error);
 bw_status bench_manifest(bench *b, bw_error *error);
 bw_status bench_next(bench *b, bw_error *error);
+bw_status bench_states(bench *b, bw_error *error);
+bw_status bench_verified(bench *b, bw_error *error);
+bw_status bench_rivals(bench *b, bw_error *error);
+bw_status bench_memory(bench *b, bw_error *error);
+bw_status bench_restart(bench *b, bw_error *error);
 bw_status bench_requests(bench *b, bw_error *error);
 bw_status bench_lifecycle(bench *b, bw_error *error);
 

@@ -24,8 +24,13 @@ static const bench_group groups[] = {
     {"commit", "commits of staged batches against the floor with the same bytes", bench_commit},
     {"history", "a commit behind 10^3 and behind 10^6 steps", bench_history},
     {"manifest", "bytes of a commit with 32 producers", bench_manifest},
+    {"states", "what resume states cost in a commit", bench_states},
+    {"rivals", "eight processes that publish into one namespace against one", bench_rivals},
     {"decode", "CRC and full check of a segment, for each descriptor", bench_decode},
     {"next", "the call that hands out a prefetched item", bench_next},
+    {"verified", "delivery with and without the check of every byte", bench_verified},
+    {"memory", "resident memory of 128 ranks, some slow, against their budget", bench_memory},
+    {"restart", "from opening a namespace of 10^5 steps to the first item", bench_restart},
     {"requests", "requests and bytes of a rank, counted by strace", bench_requests},
     {"lifecycle", "bytes on the store while checkpoints advance, for 1,010 steps", bench_lifecycle},
 };

@@ -503,16 +503,12 @@ def simulator_section(seeds, minutes):
 
 
 def aarch64_section(run):
-    """The codec and what it stands on, cross-compiled, under user-mode emulation: the hardware's CRC,
-    alignment and byte order of another machine, the golden files."""
-    if not run.step(["sh", "tools/setup", "--full"]):
-        return
-    names = ([f"tests/unit/{layer}/{path.stem}" for layer in ("base", "codec")
-              for path in sorted((ROOT / "tests" / "unit" / layer).glob("test_*.c"))] + ["tests/golden/test_golden"])
-    folder = configure(run, run.name, "gcc", AARCH64, names)
-    if folder:
-        counts = [(suite, run_suite(run, folder, suite)) for suite in ("base", "codec", "golden")]
-        print("    " + ", ".join(f"{suite} {count.passed}" for suite, count in counts))
+    """Cross-compiled, under user-mode emulation: CRC by that hardware, alignment, the golden files."""
+    files = [path for layer in ("base", "codec") for path in (ROOT / "tests/unit" / layer).glob("test_*.c")]
+    names = [str(path.relative_to(ROOT).with_suffix("")) for path in files] + ["tests/golden/test_golden"]
+    folder = run.step(["sh", "tools/setup", "--full"]) and configure(run, run.name, "gcc", AARCH64, names)
+    for suite in ("base", "codec", "golden") if folder else ():
+        print(f"    {suite} {run_suite(run, folder, suite).passed}")
 
 
 # ---- the table ---------------------------------------------------------------------------------

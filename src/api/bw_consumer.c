@@ -40,11 +40,10 @@ bw_status bw_consumer_next(bw_consumer *consumer, int64_t timeout_ns, bw_item **
 
 void bw_item_view(const bw_item *item, const void **data, size_t *size)
 {
-    const frame_item *row = &item->owner->frames[item->index];
     if (data != NULL)
-        *data = item->owner->data + row->offset;
+        *data = item->data;
     if (size != NULL)
-        *size = row->stored_bytes;
+        *size = item->owner->frames[item->index].plain_bytes;
 }
 
 uint64_t bw_item_step(const bw_item *item)

@@ -4,6 +4,7 @@
 #include "api/config.h"
 
 #include "base/error.h"
+#include "codec/packing.h"
 #include <string.h>
 
 /* The choices of `mode`, in their order in the table. */
@@ -66,6 +67,28 @@ bw_status config_genesis(const bw_config *config, genesis *out, bw_error *error)
     return BW_OK;
 }
 
+#define ZSTD_LEVEL_DEFAULT 3u
+
+static bool parse_compress(const char *text, uint32_t *level)
+{
+    static const char zstd[] = "zstd";
+    *level = 0;
+    if (strcmp(text, "none") == 0)
+        return true;
+    if (strncmp(text, zstd, sizeof zstd - 1) != 0)
+        return false;
+    text += sizeof zstd - 1;
+    if (*text == '\0') {
+        *level = ZSTD_LEVEL_DEFAULT;
+        return true;
+    }
+    if (*text++ != ':' || *text < '1' || *text > '9' || strlen(text) > 2)
+        return false;
+    for (; *text >= '0' && *text <= '9'; text++)
+        *level = *level * 10 + (uint32_t)(*text - '0');
+    return *text == '\0' && *level <= PACKING_LEVEL_MAX;
+}
+
 bw_status config_producer(const bw_config *config, producer_options *out, bw_error *error)
 {
     *out = (producer_options){
@@ -76,6 +99,10 @@ bw_status config_producer(const bw_config *config, producer_options *out, bw_err
         .staged_batches_max = number32(config, PROPERTY_STAGED_BATCHES),
         .events_max = number32(config, PROPERTY_EVENTS),
     };
+    const char *compress = config_text(config, PROPERTY_COMPRESS);
+    if (!parse_compress(compress, &out->zstd_level))
+        return error_set(error, BW_INVALID, "compress=\"%.80s\": none, zstd, or zstd:1 … zstd:%u",
+                         compress, PACKING_LEVEL_MAX);
     const char *media_type = config_text(config, PROPERTY_MEDIA_TYPE);
     if (strlen(media_type) > MEDIA_TYPE_MAX)
         return error_set(error, BW_INVALID, "media_type: more than %u bytes", MEDIA_TYPE_MAX);

@@ -59,6 +59,8 @@
       "when to commit: naive, fixed:N with N in milliseconds, incr, aimd:interval, aimd:rate, "    \
       "dac, dac:P with P per cent of conflicts, or dac:map")                                       \
     P(KIND, "kind", "producer", "raw|samples|safetensors", "raw", 0, 0, "what the items are")      \
+    P(COMPRESS, "compress", "producer", "text", "none", 0, 0,                                      \
+      "how items are stored: none, zstd, or zstd:N with a level of 1 to 19; put packs them")       \
     P(MEDIA_TYPE, "media_type", "producer", "text", "", 0, 0,                                      \
       "kept in each batch's footer, at most 255 bytes")                                            \
     P(REOPEN, "reopen", "producer", "switch", "false", 0, 0, "open an id that has finished")       \

@@ -197,6 +197,8 @@
       "section 10: one rank reads steps of tags that the job does not want")                       \
     X(rescale_slice_major, "protocol/test_rescale",                                                \
       "section 10: a rank of another mesh hands out slice after slice")                            \
+    X(packed_bomb_allowed, "codec/test_packing",                                                   \
+      "section 6: an item of few bytes may claim any memory")                                      \
     X(crc_unchecked, "sim", "the CRC of objects is not checked")                                   \
     X(frame_crc_unchecked, "sim", "the CRC of items is not checked")                               \
     X(segment_hash_unchecked, "codec/test_segment", "a segment need not be the one referred to")   \

@@ -22,8 +22,15 @@ static int64_t now(void)
 
 /* ---- open ---- */
 
+static size_t window_bytes(const bw_consumer *c)
+{
+    return c->prefetch * sizeof *c->locked.ring;
+}
+
 static void destroy(bw_consumer *c)
 {
+    if (c->locked.ring != NULL)
+        budget_give(c->space->runtime->budget, window_bytes(c));
     handout_free(c->locked.handout);
     manifest_unref(c->locked.manifest);
     mem_free(c->locked.ring);
@@ -55,6 +62,9 @@ static bw_status consumer_new(bw_space *space, const consumer_options *options, 
         c->reads = handout_reads(c->locked.handout);
         c->prefetch = options->prefetch * c->reads;
         c->locked.ring = mem_array(c->prefetch, sizeof *c->locked.ring);
+        /* Kilobytes each: with many ranks and small slices no small part of what they take. */
+        if (c->locked.ring != NULL)
+            (void)budget_take(space->runtime->budget, window_bytes(c), true);
         /* The window, and as many that the caller may hold. */
         if (c->locked.ring == NULL || slice_pool_new(2 * c->prefetch, &c->pool) != BW_OK)
             status = error_set(error, BW_NOMEM, "no memory for a window of %u slices", c->prefetch);
@@ -199,7 +209,7 @@ static bw_item *take_locked(bw_consumer *c, fetch *f)
     item->order = handout_item(h);
     item->total = handout_items(h, s->items);
     c->locked.stats.items++;
-    c->locked.stats.bytes += s->frames[item->index].stored_bytes;
+    c->locked.stats.bytes += s->frames[item->index].plain_bytes;
     handout_advance(h, s->items, s->nonce);
     if (item->order + 1 == item->total) {
         c->locked.stats.steps++;

@@ -99,6 +99,8 @@ struct bw_consumer {
         fetch *ring;
         uint32_t first, count;
         uint64_t plan_step; /* next step to plan */
+        uint64_t
+            unpacked_bytes; /* of the slice read last: the next one is likely to take as many */
         uint32_t jobs;
         bool closing;
         consumer_stats stats;

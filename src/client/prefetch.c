@@ -11,6 +11,7 @@
 #include "base/alloc.h"
 #include "base/faultpoint.h"
 #include "client/follower.h"
+#include "codec/packing.h"
 #include <inttypes.h>
 #include <string.h>
 
@@ -103,6 +104,8 @@ static void fetch_run(job *j, uint32_t worker)
         status = slice_fetch(&f->request, s, &made, &error);
     lock_acquire(&c->lock);
     f->slice = made;
+    if (made != NULL)
+        c->locked.unpacked_bytes = frame_unpacked_bytes(made->frames, made->items);
     if (status != BW_OK)
         error_copy(&f->error, &error);
     settle_locked(f, status, began_ns);
@@ -134,7 +137,8 @@ static void read_locked(fetch *f)
  * room. */
 static bool reserve_locked(fetch *f, bool front)
 {
-    const uint64_t bytes = slice_estimate(f->consumer->space->genesis, &f->request.plan);
+    const uint64_t bytes = slice_estimate(f->consumer->space->genesis, &f->request.plan) +
+                           f->consumer->locked.unpacked_bytes + SLICE_SLACK_BYTES;
     if (!budget_take(f->consumer->space->runtime->budget, bytes, front))
         return false;
     f->request.reserved = bytes;

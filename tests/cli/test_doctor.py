@@ -72,7 +72,9 @@ class Doctor(harness.CliTest):
         lines = self.run_cli("doctor", self.url).out.decode().splitlines()
         self.assertEqual([line.split()[1] for line in lines[:-1]], CHECKS)
         self.assertRegex(lines[-1], "^fit for a namespace: (no warnings|1 warning)$")
-        result = self.refused("STORE_UNSAFE", "doctor", self.url, env={"LD_PRELOAD": SHIM, "DOCTOR_SHIM": "nfs"})
+        order = os.environ.get("ASAN_OPTIONS", "") + ":verify_asan_link_order=0"
+        result = self.refused("STORE_UNSAFE", "doctor", self.url, env={"LD_PRELOAD": SHIM, "DOCTOR_SHIM": "nfs",
+                                                                       "ASAN_OPTIONS": order.lstrip(":")})
         self.assertRegex(result.out.decode(), "(?m)^FAULT +file_system +nfs: ")
         self.assertIn("NOT fit for a namespace: 1 fault", result.out.decode())
 

@@ -275,7 +275,8 @@ class Lives(harness.CliTest):
             thread.start()
         try:
             for _ in range(self.LOOKS):
-                self.run_cli("verify", self.url, "--deep")
+                result = self.run_cli("verify", self.url, "--deep", expect=None)
+                self.assertEqual(result.code, 0, result.out.decode() + result.err)
         finally:
             over.set()
             # A reader that waits for a batch gets one.

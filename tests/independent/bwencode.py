@@ -30,14 +30,15 @@ def genesis(g):
 
 
 def frame(nonce, index, kind, items):
-    """items: bytes, or None for a pad."""
-    rows, body = b"", b"\0" * (16 * len(items))
+    """items: bytes, None for a pad, or (plain length, zstd frame)."""
+    rows, body, plain, stored = b"", b"\0" * (16 * len(items)), 0, 0
     for item in items:
-        raw = item or b""
-        rows += le(4, len(raw), len(raw), 0 if item is None else crc32c(raw), item is None)
+        packed = isinstance(item, tuple)
+        size, raw = item if packed else (len(item or b""), item or b"")
+        rows += le(4, len(raw), size, 0 if item is None else crc32c(raw), (item is None) | packed << 8)
         body = body.ljust(bw.align64(64 + len(body)) - 64, b"\0") + raw
-    stored = sum(len(item or b"") for item in items)
-    head = bw.FRAME_HEAD.pack(b"BWSL", 1, 0, nonce, index, len(items), 64 + len(body), stored, stored, kind,
+        plain, stored = plain + size, stored + len(raw)
+    head = bw.FRAME_HEAD.pack(b"BWSL", 1, 0, nonce, index, len(items), 64 + len(body), plain, stored, kind,
                               bytes(11), 0)[:60]
     return head + le(4, crc32c(head + rows)) + rows + body[len(rows):]
 

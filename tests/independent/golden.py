@@ -114,11 +114,13 @@ def frame(f, at, length):
     rows, end = [], 64 + 16 * len(f.items)
     for item in f.items:
         start = bw.align64(end)
-        rows.append({"pad": item.pad, "offset": start, "data": item.data.hex()})
-        end = start + len(item.data)
-    size = sum(len(item.data) for item in f.items)
-    return {"offset": at, "nonce": nonce_text(f.nonce), "slice": f.slice, "framed": length, "plain": size,
-            "stored": size, "kind": f.kind, "items": rows}
+        rows.append({"pad": item.pad, "offset": start, "data": item.stored.hex()})
+        if item.packed is not None:
+            rows[-1]["plain"] = item.data.hex()
+        end = start + len(item.stored)
+    return {"offset": at, "nonce": nonce_text(f.nonce), "slice": f.slice, "framed": length,
+            "plain": sum(len(item.data) for item in f.items), "stored": sum(len(item.stored) for item in f.items),
+            "kind": f.kind, "items": rows}
 
 
 # object -> (decode, encode, render)
@@ -188,7 +190,8 @@ def check_tgb(name, count):
     for index, (length, (part, place)) in enumerate(zip(foot.lengths, packing.places)):
         raw = parts[part][0][place:place + length]
         f = bw.decode_frame(raw)
-        assert bwencode.frame(f.nonce, index, f.kind, [None if i.pad else i.data for i in f.items]) == raw
+        items = [None if i.pad else i.data if i.packed is None else (len(i.data), i.packed) for i in f.items]
+        assert bwencode.frame(f.nonce, index, f.kind, items) == raw
         rebuilt[part][place:place + length] = raw
         frames[part].append(frame(f, place, length))
         if f.kind == 1:

@@ -73,6 +73,7 @@ bw_producer *stand_producer(stand *s, bw_space *space, const char *id, const cha
     producer_options options = {
         .kind = ITEM_RAW,
         .commit_timeout_ns = s->commit_timeout_ns,
+        .zstd_level = s->zstd_level,
         .staged_bytes_max = 1u << 20,
         .staged_batches_max = 64,
         .events_max = 1000,
@@ -124,8 +125,8 @@ void stand_take(stand *s, bw_consumer *c, const char *text)
     bw_item *item = NULL;
     stand_expect(s, consumer_next(c, PATIENCE, &item, &s->error), BW_OK);
     const frame_item *row = &item->owner->frames[item->index];
-    assert_int_equal(row->stored_bytes, strlen(text));
-    assert_memory_equal(item->owner->data + row->offset, text, row->stored_bytes);
+    assert_int_equal(row->plain_bytes, strlen(text));
+    assert_memory_equal(item->data, text, row->plain_bytes);
     item_release(item);
 }
 

@@ -20,6 +20,7 @@ typedef struct stand {
     bw_runtime *runtime;
     bw_space *space;           /* behind the rules */
     int64_t commit_timeout_ns; /* of producers to come */
+    uint32_t zstd_level;       /* as well */
     bw_error error;
 } stand;
 

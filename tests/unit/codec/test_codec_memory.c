@@ -9,6 +9,7 @@
 #include "codec/cursor.h"
 #include "codec/fold.h"
 #include "codec/key.h"
+#include "codec/packing.h"
 #include "codec/segment.h"
 #include <jansson.h>
 #include <setjmp.h>
@@ -202,6 +203,29 @@ static bw_status copy_a_cursor(void)
     return status;
 }
 
+static bw_status pack_an_item(void)
+{
+    static char text[3000];
+    packer *p = NULL;
+    uint8_t *packed = NULL, out[3000];
+    frame_item item = {.plain_bytes = sizeof text, .codec = CODEC_ZSTD};
+    for (size_t i = 0; i < sizeof text; i++)
+        text[i] = (char)('a' + i % 7 * (i % 11) % 20);
+    bw_status status = packer_new(3, &p);
+    if (status == BW_OK)
+        status = packer_begin(p, sizeof text);
+    if (status == BW_OK) {
+        packer_add(p, view_of(text, 1000));
+        packer_add(p, view_of(text + 1000, 2000));
+        status = packer_end(p, &packed, &item.stored_bytes);
+    }
+    if (status == BW_OK)
+        status = frame_unpack(view_of(packed, item.stored_bytes), &item, 1, out, NULL);
+    mem_free(packed);
+    packer_free(p);
+    return status;
+}
+
 /* jansson's memory runs out as well: it takes that for a fault of the text, and we do not. */
 static bw_status decode_cursor(void)
 {
@@ -248,6 +272,7 @@ static void no_memory_is_no_damage(void **state)
         {"encode an index", index_of_children},
         {"name a part", name_a_part},
         {"copy and hash a cursor", copy_a_cursor},
+        {"pack an item", pack_an_item},
         {"decode a cursor", decode_cursor},
     };
     rng r;
