@@ -78,9 +78,9 @@ class Progress(harness.CliTest):
 
     def test_of_every_input(self):
         """How far the input was read, whatever it is made of."""
-        (self.folder / "lines").write_bytes(b'{"a": "%s"}\n' % (b"x" * 300) * 1200)
-        (self.folder / "tokens.bin").write_bytes(bytes(2 * 64 * 1600))
-        (self.folder / "text").write_bytes(b"y" * 64 * 1600)
+        (self.folder / "lines").write_bytes(b'{"a": "%s"}\n' % (b"x" * 300) * 600)
+        (self.folder / "tokens.bin").write_bytes(bytes(2 * 64 * 800))
+        (self.folder / "text").write_bytes(b"y" * 64 * 800)
         self.init(1, 1)
         for k, words in enumerate((["jsonl:lines", "--epochs", 2], ["tokens:tokens.bin", "--seq-len", 64],
                                    ["text:text", "--seq-len", 64])):
