@@ -24,16 +24,26 @@ static const bench_group groups[] = {
     {"commit", "commits of staged batches against the floor with the same bytes", bench_commit},
     {"history", "a commit behind 10^3 and behind 10^6 steps", bench_history},
     {"manifest", "bytes of a commit with 32 producers", bench_manifest},
+    {"states", "what resume states cost in a commit", bench_states},
+    {"rivals", "eight processes that publish into one namespace against one", bench_rivals},
     {"decode", "CRC and full check of a segment, for each descriptor", bench_decode},
     {"next", "the call that hands out a prefetched item", bench_next},
+    {"verified", "delivery with and without the check of every byte", bench_verified},
+    {"memory", "resident memory of 128 ranks, some slow, against their budget", bench_memory},
+    {"restart", "from opening a namespace of 10^5 steps to the first item", bench_restart},
     {"requests", "requests and bytes of a rank, counted by strace", bench_requests},
+    {"lifecycle", "bytes on the store while checkpoints advance, for 1,010 steps", bench_lifecycle},
 };
 #define GROUP_COUNT (sizeof groups / sizeof groups[0])
+/* No group of rows: it has a clock, options and lines of its own. */
+static const char cadence_name[] = "cadence";
 
 static void usage(FILE *out)
 {
     fputs("usage: bw-bench [NAME…] [-o text|json] [--quick] [--rounds N] [--strict]\n"
-          "                [--disk DIR] [--memory DIR] [--program PATH]\n\n"
+          "                [--disk DIR] [--memory DIR] [--program PATH]\n"
+          "       bw-bench cadence --virtual [-o text|json] [--minutes M] [--producers N,…]\n"
+          "                [--policy P,…] [--case C,…]\n\n"
           "Measures this machine and BatchWeave on it; all groups without a NAME:\n",
           out);
     for (size_t i = 0; i < GROUP_COUNT; i++)
@@ -41,10 +51,12 @@ static void usage(FILE *out)
     fputs(
         "\n  --quick         tiny budgets: every row, no meaning\n"
         "  --rounds N      rounds of each measurement (default 5)\n"
-        "  --strict        exit 5 when a limit is missed\n"
+        "  --strict        exit 5 when a limit is missed; lifecycle's are counted, and always do\n"
         "  --disk DIR      where the disk is measured (default: TMPDIR or /tmp)\n"
         "  --memory DIR    a memory file system (default: /dev/shm)\n"
-        "  --program PATH  the batchweave to count requests of (default: found beside bw-bench)\n",
+        "  --program PATH  the batchweave to count requests of (default: found beside bw-bench)\n"
+        "  --virtual       of cadence: on a virtual clock, with many producers\n"
+        "  --minutes M     of virtual time (default 10; the paper measured 300)\n",
         out);
 }
 
@@ -120,7 +132,8 @@ static void find_program(char *path)
 
 typedef struct main_options {
     const char *disk, *memory, *program;
-    bool json, strict;
+    bool json, strict, is_virtual;
+    bench_virtual virtual_run;
 } main_options;
 
 /** -1: go on; else the exit code. */
@@ -132,7 +145,12 @@ static int parse_options(int argc, char **argv, bench *b, main_options *options)
         OPTION_STRICT,
         OPTION_DISK,
         OPTION_MEMORY,
-        OPTION_PROGRAM
+        OPTION_PROGRAM,
+        OPTION_VIRTUAL,
+        OPTION_MINUTES,
+        OPTION_PRODUCERS,
+        OPTION_POLICY,
+        OPTION_CASE
     };
     static const struct option table[] = {
         {"output", required_argument, NULL, 'o'},
@@ -143,6 +161,11 @@ static int parse_options(int argc, char **argv, bench *b, main_options *options)
         {"disk", required_argument, NULL, OPTION_DISK},
         {"memory", required_argument, NULL, OPTION_MEMORY},
         {"program", required_argument, NULL, OPTION_PROGRAM},
+        {"virtual", no_argument, NULL, OPTION_VIRTUAL},
+        {"minutes", required_argument, NULL, OPTION_MINUTES},
+        {"producers", required_argument, NULL, OPTION_PRODUCERS},
+        {"policy", required_argument, NULL, OPTION_POLICY},
+        {"case", required_argument, NULL, OPTION_CASE},
         {NULL, 0, NULL, 0},
     };
     char *end = NULL;
@@ -184,6 +207,21 @@ static int parse_options(int argc, char **argv, bench *b, main_options *options)
         case OPTION_PROGRAM:
             options->program = optarg;
             break;
+        case OPTION_VIRTUAL:
+            options->is_virtual = true;
+            break;
+        case OPTION_MINUTES:
+            options->virtual_run.minutes = (uint32_t)strtoul(optarg, NULL, 10);
+            break;
+        case OPTION_PRODUCERS:
+            options->virtual_run.producers = optarg;
+            break;
+        case OPTION_POLICY:
+            options->virtual_run.policies = optarg;
+            break;
+        case OPTION_CASE:
+            options->virtual_run.cases = optarg;
+            break;
         default:
             usage(stderr);
             return 1;
@@ -192,11 +230,11 @@ static int parse_options(int argc, char **argv, bench *b, main_options *options)
     return -1;
 }
 
-static uint32_t count_missed(const bench *b)
+static uint32_t count_missed(const bench *b, bool only_counted)
 {
     uint32_t missed = 0;
     for (uint32_t i = 0; i < b->row_count; i++)
-        missed += !bench_row_passes(&b->rows[i]);
+        missed += !bench_row_passes(&b->rows[i]) && (b->rows[i].counted || !only_counted);
     return missed;
 }
 
@@ -209,10 +247,10 @@ static int measure(bench *b, const main_options *options, char *const *names, in
         bench_print_json(b);
     else
         bench_print_text(b);
-    const uint32_t missed = count_missed(b);
+    const uint32_t missed = count_missed(b, false);
     if (missed > 0)
         fprintf(stderr, "bw-bench: %u limits missed\n", missed);
-    return options->strict && missed > 0 ? 5 : 0;
+    return count_missed(b, !options->strict) > 0 ? 5 : 0;
 }
 
 /** The child's exit code. The parent outlives an interrupt and a crash, so that the directories are
@@ -241,14 +279,38 @@ static int measure_in_child(bench *b, const main_options *options, char *const *
     return WIFEXITED(status) ? WEXITSTATUS(status) : 4;
 }
 
+/** The exit code. */
+static int run_virtual(main_options *options, int count)
+{
+    if (!options->is_virtual || count != 1) {
+        fputs(
+            "bw-bench: cadence is measured alone, on a virtual clock: bw-bench cadence --virtual\n",
+            stderr);
+        return 1;
+    }
+    options->virtual_run.json = options->json;
+    bw_error *error = bw_error_new();
+    if (error == NULL)
+        return 4;
+    const bw_status status = bench_cadence_virtual(&options->virtual_run, error);
+    if (status != BW_OK)
+        fprintf(stderr, "bw-bench: cadence: %s\n", bw_error_message(error));
+    bw_error_free(error);
+    return status == BW_OK ? 0 : status == BW_INVALID ? 1 : 4;
+}
+
 int main(int argc, char **argv)
 {
     static bench b = {.rounds = 5};
     const char *temporary = getenv("TMPDIR");
-    main_options options = {.disk = temporary != NULL ? temporary : "/tmp", .memory = "/dev/shm"};
+    main_options options = {.disk = temporary != NULL ? temporary : "/tmp",
+                            .memory = "/dev/shm",
+                            .virtual_run = {.minutes = 10}};
     const int early = parse_options(argc, argv, &b, &options);
     if (early >= 0)
         return early;
+    if (options.is_virtual || (optind < argc && strcmp(argv[optind], cadence_name) == 0))
+        return run_virtual(&options, argc - optind);
     if (!names_known(argv + optind, argc - optind))
         return 1;
     if (options.program != NULL)

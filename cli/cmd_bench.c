@@ -34,9 +34,12 @@ static bool find_bench(char *path)
 /** Becomes bw-bench: returns only when that fails. */
 static bw_status run(cli *c)
 {
-    static const char *const texts[][2] = {
-        {"rounds", "--rounds"}, {"disk", "--disk"}, {"memory", "--memory"}};
-    static const char *const switches[][2] = {{"quick", "--quick"}, {"strict", "--strict"}};
+    static const char *const texts[][2] = {{"rounds", "--rounds"}, {"disk", "--disk"},
+                                           {"memory", "--memory"}, {"minutes", "--minutes"},
+                                           {"policy", "--policy"}, {"producers", "--producers"},
+                                           {"case", "--case"}};
+    static const char *const switches[][2] = {
+        {"quick", "--quick"}, {"strict", "--strict"}, {"virtual", "--virtual"}};
     char path[PATH_BYTES];
     if (!find_bench(path))
         return cli_fail(c, BW_UNSUPPORTED,
@@ -81,12 +84,35 @@ static const option options[] = {
      .value = "DIR",
      .type = OPTION_TEXT,
      .help = "a memory file system; default /dev/shm"},
+    {.name = "virtual",
+     .type = OPTION_SWITCH,
+     .help = "cadence: on a virtual clock, with the commit machine that ships"},
+    {.name = "minutes",
+     .value = "M",
+     .type = OPTION_INTEGER,
+     .min = 1,
+     .max = 100000,
+     .help = "cadence: virtual minutes, default 10"},
+    {.name = "policy",
+     .value = "P,…",
+     .type = OPTION_TEXT,
+     .help = "cadence: as the setting policy"},
+    {.name = "producers",
+     .value = "N,…",
+     .type = OPTION_TEXT,
+     .help = "cadence: numbers of producers, default 2,8,32,128"},
+    {.name = "case",
+     .value = "C,…",
+     .type = OPTION_TEXT,
+     .help = "cadence: base, uneven, heavy, kills, mass, pauses, pins, mixed, paper; default base"},
 };
 
 static const example examples[] = {
     {"bench", "every figure of this machine, beside its limit"},
     {"bench decode next", "some groups"},
     {"bench commit -o json --rounds 9", "for a program"},
+    {"bench lifecycle", "bytes on the store while checkpoints advance; drawn"},
+    {"bench cadence --virtual --policy naive,dac --producers 32", "cadences side by side"},
 };
 
 const command command_bench = {
@@ -95,20 +121,28 @@ const command command_bench = {
     .operands_max = 16,
     .summary = "Measures this machine, and BatchWeave on it",
     .details =
-        "Names: limits, commit, history, manifest, decode, next, requests; without one, all. What\n"
-        "is compared runs in turns; figures are medians, with the least and the greatest of the\n"
-        "rounds. Works in directories of its own and removes them. docs/performance.md has the\n"
-        "figures of a complete run.\n",
+        "Names: limits, commit, history, manifest, decode, next, requests, lifecycle; all without\n"
+        "one. What is compared runs in turns; figures are medians, with the least and the "
+        "greatest\n"
+        "of the rounds. Works in directories of its own and removes them. docs/performance.md has\n"
+        "the figures of a complete run. The limits of lifecycle bound bytes, not times: it ends\n"
+        "with exit code 5 when one is missed, --strict or not. cadence --virtual\n"
+        "is apart: many producers of one namespace under each policy, a line each\n"
+        "(docs/design/cadence.md).\n",
     .options = options,
     .option_count = COUNT_OF(options),
     .examples = examples,
     .example_count = COUNT_OF(examples),
-    .output = "text: a table\n"
-              "json: {\"name\", \"value\", \"unit\", \"limit\", \"ratio\", \"judged\", \"bound\", "
-              "\"kept\",\n"
-              "      \"value_min\", \"value_max\", \"ratio_min\", \"ratio_max\"} a line; judged: "
-              "which of "
-              "value and\n"
-              "      ratio the limit bounds, kept: whether it does; null where there is none\n",
+    .output =
+        "text: a table; beneath it the course of what was followed over a run\n"
+        "json: {\"name\",\"value\",\"unit\",\"limit\",\"ratio\",\"judged\",\"bound\",\"kept\",\n"
+        "      \"value_min\",\"value_max\",\"ratio_min\",\"ratio_max\",\"series\"} a line;\n"
+        "      judged: which of value and ratio the limit bounds; kept: whether it does;\n"
+        "      series: the value over the run, at most 64 points; null where there is none\n"
+        "cadence, json: {\"policy\", \"producers\", \"case\", \"minutes\", \"commits_per_s\",\n"
+        "      \"batches_per_s\", \"success_percent\", \"lag_p50_s\", \"lag_p99_s\", "
+        "\"lag_max_s\",\n"
+        "      \"run_p50\", \"run_p99\", \"manifest_bytes\", \"manifest_bytes_max\",\n"
+        "      \"reads_per_commit\", \"pin_p99_s\", \"processor_s\"} a line\n",
     .run = run,
 };

@@ -34,6 +34,7 @@ static json_t *stats_of(outbox *o)
 
 static bw_status print_summary(outbox *o)
 {
+    const uint64_t skipped = source_skipped(o->from);
     const int64_t took_ms = (now_ns() - o->began_ns) / (SECOND_NS / 1000);
     const double seconds = (double)took_ms / 1000;
     if (!o->c->json) {
@@ -42,13 +43,16 @@ static bw_status print_summary(outbox *o)
                " items and %" PRIu64 " pads, %s in %.1f s\n",
                o->id, o->offset, o->batches, o->filled, o->pads,
                human_bytes((double)o->bytes, bytes), seconds);
+        if (skipped > 0)
+            printf("%s: %" PRIu64 " bad records were skipped\n", o->id, skipped);
         return BW_OK;
     }
     json_t *line =
-        json_pack("{s:s, s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:o}", "id", o->id, "finished", 1,
-                  "offset", (json_int_t)o->offset, "batches", (json_int_t)o->batches, "items",
-                  (json_int_t)o->filled, "pads", (json_int_t)o->pads, "bytes", (json_int_t)o->bytes,
-                  "tokens", (json_int_t)o->tokens, "seconds", seconds, "stats", stats_of(o));
+        json_pack("{s:s, s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:o}", "id", o->id,
+                  "finished", 1, "offset", (json_int_t)o->offset, "batches", (json_int_t)o->batches,
+                  "items", (json_int_t)o->filled, "pads", (json_int_t)o->pads, "bytes",
+                  (json_int_t)o->bytes, "tokens", (json_int_t)o->tokens, "skipped",
+                  (json_int_t)skipped, "seconds", seconds, "stats", stats_of(o));
     if (line == NULL)
         return cli_fail(o->c, BW_NOMEM, "out of memory");
     json_dumpf(line, stdout,
@@ -147,8 +151,8 @@ static bw_status check_finished(cli *c, const source *s, const char *fact)
     const char *state = json_string_value(json_object_get(find_producer(c, info), "state"));
     if (state != NULL && *state != '\0' && source_differs(s, state))
         status = cli_fail(c, BW_INPUT_CHANGED,
-                          "%s, with another input (other files, sizes, shard, sequence length or "
-                          "command); --reopen --new-input takes this one behind it",
+                          "%s, with another input (other files, sizes, shard, order, sequence "
+                          "length or command); --reopen --new-input takes this one behind it",
                           fact);
     json_decref(info);
     return status;
@@ -177,10 +181,26 @@ static bw_status say_finished(cli *c, const source *s)
     return BW_OK;
 }
 
+/** Items that we make ourselves must be cut for the positions that share a sequence. */
+static bw_status check_mesh(cli *c, source *s)
+{
+    const uint32_t cp = bw_space_cp(c->space);
+    if (cp == 1)
+        return BW_OK;
+    json_t *info;
+    bw_status status = report_first(c, "info", &info);
+    if (status != BW_OK)
+        return status;
+    const char *layout = json_string_value(json_object_get(info, "layout"));
+    status = source_split(s, cp, layout != NULL ? layout : "");
+    json_decref(info);
+    return status;
+}
+
 static bw_status produce(cli *c, source *s)
 {
     bw_status status = BW_OK;
-    if (source_is_text(s))
+    if (strcmp(source_kind(s), "raw") != 0)
         status = bw_config_set(c->config, "kind", source_kind(s), c->error);
     if (status == BW_OK && args_given(c, "reopen"))
         status = bw_config_set(c->config, "reopen", "true", c->error);
@@ -188,11 +208,9 @@ static bw_status produce(cli *c, source *s)
         status = cli_open(c, "write");
     if (status != BW_OK)
         return status;
-    if (source_is_text(s) && bw_space_cp(c->space) > 1)
-        return cli_fail(c, BW_MESH_MISMATCH,
-                        "text: is for cp = 1, this namespace has cp = %" PRIu32
-                        "; use frames: or --exec",
-                        bw_space_cp(c->space));
+    status = check_mesh(c, s);
+    if (status != BW_OK)
+        return status;
     bw_producer *producer;
     patience_begin("the commit that opens the producer");
     status = bw_producer_open(c->space, args_text(c, "id"), c->config, c->timeout_ns, &producer,
@@ -245,7 +263,44 @@ static const option options[] = {
      .preset = "2048",
      .min = 1,
      .max = 67108864,
-     .help = "text: bytes in a sequence"},
+     .help = "text: bytes in a sequence; tokens: tokens"},
+    {.name = "batch",
+     .value = "N",
+     .type = OPTION_INTEGER,
+     .preset = "1",
+     .min = 1,
+     .max = 1048576,
+     .help = "jsonl, tar, tokens: records in an item"},
+    {.name = "shuffle-window",
+     .value = "N",
+     .type = OPTION_INTEGER,
+     .preset = "1",
+     .min = 1,
+     .max = 1048576,
+     .help = "jsonl, tar, tokens: shuffle within windows of so many records"},
+    {.name = "seed",
+     .value = "S",
+     .type = OPTION_INTEGER,
+     .preset = "0",
+     .max = UINT64_MAX,
+     .help = "of the shuffle"},
+    {.name = "epochs",
+     .value = "N",
+     .type = OPTION_INTEGER,
+     .preset = "1",
+     .min = 1,
+     .max = UINT32_MAX,
+     .help = "jsonl, tar, tokens: read the input so often"},
+    {.name = "on-bad",
+     .value = "stop|skip",
+     .type = OPTION_TEXT,
+     .preset = "stop",
+     .help = "jsonl, tar, tokens: stop at a bad record, or skip and count it"},
+    {.name = "token-type",
+     .value = "u16|u32",
+     .type = OPTION_TEXT,
+     .preset = "u16",
+     .help = "tokens: of a file without an index"},
     {.name = "items",
      .value = "M",
      .type = OPTION_INTEGER,
@@ -258,10 +313,16 @@ static const option options[] = {
      .preset = "256MiB",
      .min = 1,
      .max = 4294967040u,
-     .help = "a frame that declares more is damaged"},
+     .help = "a larger frame, line or sample is bad"},
     {.name = "new-input",
      .type = OPTION_SWITCH,
      .help = "the input is another one than before: take it, behind what is published"},
+    {.name = "tag",
+     .value = "N",
+     .type = OPTION_INTEGER,
+     .preset = "0",
+     .max = INT64_MAX,
+     .help = "of each batch, as the version of a policy; consume --tags chooses by it"},
     {.name = "reopen", .type = OPTION_SWITCH, .help = "go on although this id has finished"},
 };
 
@@ -272,6 +333,14 @@ static const example examples[] = {
     {"produce file:///data/run7 --id p0 --shard 3/8 --exec 'python3 decode.py'",
      "items made now, by any program"},
     {"produce file:///data/run7 --id p0 frames:- < prepared.bin", "items from standard input"},
+    {"produce file:///data/run7 --id p0 --batch 16 --shuffle-window 10000 "
+     "'tar:train-{000..127}.tar'",
+     "WebDataset shards, 16 samples an item, shuffled"},
+    {"produce file:///data/run7 --id p0 --batch 4 --seq-len 4096 --epochs 2 "
+     "tokens:corpus_text_document.idx",
+     "a Megatron data set, items of 4 sequences, twice"},
+    {"produce file:///data/run7 --id p0 --batch 32 --on-bad skip jsonl:docs.jsonl",
+     "lines of JSON, 32 an item; bad ones are skipped and counted"},
 };
 
 static const char details[] =
@@ -291,24 +360,48 @@ static const char details[] =
     "             files are one stream, which may be empty. Shard i takes frame j when j\n"
     "             mod n = i. Read from the beginning; what is in already is skipped.\n"
     "             frames:- is standard input.\n"
-    "--exec CMD   the same frames from a child, all of them this shard's. It gets\n"
+    "jsonl:FILE   lines of JSON; --batch of them are an item of kind `samples`, a sample per\n"
+    "             line with `json` (the line), `doc` and `at` (file and first byte, u64).\n"
+    "             LF or CR LF, the last line also without; a byte order mark and blank\n"
+    "             lines are passed over. Bad: no JSON, no UTF-8, a NUL. Shard i takes line\n"
+    "             j of all files when j mod n = i. jsonl:- is standard input.\n"
+    "tar:FILE     WebDataset shards (ustar, pax, GNU); --batch samples are an item of kind\n"
+    "             `samples`. Members in a row whose names agree up to the first dot of the\n"
+    "             base name are a sample: field `__key__`, then one per member, named by\n"
+    "             what follows that dot. No name is ever opened. Bad: links, names without\n"
+    "             key or extension or with `..`, an extension twice; a damaged or truncated\n"
+    "             archive, from there to its end. Shard i takes file k when k mod n = i.\n"
+    "tokens:FILE  numbers of --token-type without a head (GPT-style .bin), or FILE.idx:\n"
+    "             Megatron's documents, FILE.bin beside it. Items of kind `safetensors`:\n"
+    "             `tokens` and next-token `labels`, I32 [batch, seq_len]; with an index\n"
+    "             `positions`, counted from each document's first token. What the last\n"
+    "             sequence of a file and the last item lack is token 0 with label -100.\n"
+    "             Shard i takes sequence k of all files when k mod n = i. With cp > 1 each\n"
+    "             position gets its part of every sequence, by the namespace's layout.\n"
+    "             These three take names and braces, data-{000..127}.tar, in the order\n"
+    "             given, and may be shuffled: records within each window of that many in a\n"
+    "             row, by --seed and epoch. A window of lines or samples is in memory; one\n"
+    "             of tokens is not. Lines and archives need cp = 1.\n"
+    "--exec CMD   frames from a child, all of them this shard's. It gets\n"
     "             BATCHWEAVE_OFFSET (frames of this id that are in already: it starts\n"
     "             there itself) and BATCHWEAVE_SHARD (i/n). Its exit status must be 0.\n"
     "\n"
     "A batch has dp x cp x items slots, filled item-major: item 0 of all slices, then\n"
-    "item 1; the last batch is filled with pads. The offset counts sequences or frames.\n"
+    "item 1; the last batch is filled with pads. The offset counts items.\n"
     "At the end of the input the id is finished. A damaged record, a file that changes,\n"
-    "or a child that fails stops it, naming the place; everything before is published,\n"
-    "and the id is not finished.\n"
-    "The resume state holds a fingerprint of the input (names, sizes, shard, sequence\n"
-    "length, command): another input is refused unless --new-input says that it is meant;\n"
+    "or a child that fails stops it, naming the place; everything before is published\n"
+    "(of records: all windows before), and the id is not finished.\n"
+    "The resume state holds a fingerprint of the input (names, sizes, shard, order,\n"
+    "sequence length, command): another input is refused unless --new-input says so;\n"
     "it is then read from its beginning (a child still gets the offset).\n"
     "Of a finished id and the input that it read this is said, exit code 0; --reopen goes on.\n"
     "Another input is refused: --reopen --new-input takes it.\n";
 
 const command command_produce = {
     .name = "produce",
-    .operands = "URL --id P [--shard i/n] text:PATH … | frames:FILE … | --exec CMD",
+    .operands =
+        "URL --id P [--shard i/n] text:PATH … | frames:FILE … | jsonl:FILE … | tar:FILE … | "
+        "tokens:FILE … | --exec CMD",
     .operands_min = 1,
     .operands_max = SIZE_MAX,
     .summary = "Packs real input into global batches and publishes them, exactly once",
@@ -321,7 +414,7 @@ const command command_produce = {
         "text: a summary\n"
         "json: "
         "{\"id\",\"finished\",\"offset\",\"batches\",\"items\",\"pads\",\"bytes\",\"tokens\",\n"
-        "       \"seconds\",\"stats\"};\n"
+        "       \"skipped\",\"seconds\",\"stats\"};\n"
         "      of an id that had finished: {\"id\",\"finished\",\"before\":true,\"message\"}\n",
     .run = run,
 };

@@ -47,6 +47,18 @@ static bw_status next_item(rank *r, bw_item **item)
     }
 }
 
+/** Ranks read different steps where several are one training step, but all go on at one. */
+static bw_status where_next(rank *r)
+{
+    bw_cursor *cursor;
+    const bw_status status = bw_consumer_cursor(r->consumer, &cursor, r->error);
+    if (status != BW_OK)
+        return status;
+    r->next_step = bw_cursor_step(cursor);
+    bw_cursor_free(cursor);
+    return BW_OK;
+}
+
 /** All items of one step. */
 static bw_status one_step(rank *r)
 {
@@ -55,7 +67,7 @@ static bw_status one_step(rank *r)
         bw_status status = next_item(r, &item);
         if (status != BW_OK)
             return status;
-        whole = bw_item_index(item) + 1 == bw_item_count(item);
+        whole = bw_item_order(item) + 1 == bw_item_total(item);
         r->step = bw_item_step(item);
         if (r->primary)
             status = delivery_item(&r->delivery, item, r->error);
@@ -64,7 +76,7 @@ static bw_status one_step(rank *r)
             return status;
     }
     r->line = delivery_step(&r->delivery);
-    return BW_OK;
+    return where_next(r);
 }
 
 /** Ends the run for all: whoever waits in the library is interrupted. */
@@ -85,9 +97,10 @@ static void finish_round_locked(crew *c, rank *last)
 {
     for (uint32_t i = 0; i < c->count; i++) {
         const rank *r = &c->ranks[i];
-        if (r->status != last->status || (r->status == BW_OK && r->step != last->step)) {
+        if (r->status != last->status || (r->status == BW_OK && r->next_step != last->next_step)) {
             cli_notice("rank %u stands at step %llu, rank %u at %llu", r->index,
-                       (unsigned long long)r->step, last->index, (unsigned long long)last->step);
+                       (unsigned long long)r->next_step, last->index,
+                       (unsigned long long)last->next_step);
             stop_locked(c, BW_BUG, NULL);
             return;
         }

@@ -24,6 +24,7 @@ typedef struct rank {
     bool primary;     /* no lower rank shares its position: it is the one that writes */
     bw_status status; /* of its last step: BW_OK, BW_END, or a failure */
     uint64_t step;    /* the last one it has whole */
+    uint64_t next_step;
     const char *line; /* its digest of that step */
     pthread_t thread;
 } rank;

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "source.h"
 
+#include "recordsource.h"
+
 #include "input/childproc.h"
 #include "input/framestream.h"
 #include "input/textpack.h"
@@ -10,9 +12,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
-#define TEXT_PREFIX "text:"
-#define FRAMES_PREFIX "frames:"
+#define PARQUET_PREFIX "parquet:"
 /** How long a child whose stream broke may take to tell, by its status, that it failed. */
 #define CHILD_END_TICKS 100
 
@@ -29,14 +31,52 @@ struct source {
     textpack *text;
     bw_samples *writer;
     framestream *frames;
+    recordsource *records;
     childproc child;
     source_tick tick;
     void *context;
 };
 
+/** The word before the colon; in the order of resume_kind. */
+static const char *const names[RESUME_KINDS] = {"text",  "frames", "--exec",
+                                                "jsonl", "tar",    "tokens"};
+
 static bool has_prefix(const char *text, const char *prefix)
 {
     return strncmp(text, prefix, strlen(prefix)) == 0;
+}
+
+/** What follows the name of the kind and its colon, or NULL. */
+static const char *behind_name(const char *operand, resume_kind kind)
+{
+    const size_t size = strlen(names[kind]);
+    return strncmp(operand, names[kind], size) == 0 && operand[size] == ':' &&
+                   operand[size + 1] != '\0'
+               ? operand + size + 1
+               : NULL;
+}
+
+static bool find_kind(const char *operand, resume_kind *kind)
+{
+    for (unsigned i = 0; i < RESUME_KINDS; i++)
+        if (i != RESUME_EXEC && behind_name(operand, (resume_kind)i) != NULL) {
+            *kind = (resume_kind)i;
+            return true;
+        }
+    return false;
+}
+
+static bw_status bad_operand(cli *c, const char *operand)
+{
+    if (has_prefix(operand, PARQUET_PREFIX))
+        return cli_fail(c, BW_UNSUPPORTED,
+                        "input %s: parquet is left to Python: a program with pyarrow reads it and "
+                        "--exec takes its frames (docs/guide.md has one)",
+                        operand);
+    return cli_fail(c, BW_INVALID,
+                    "input %s: text:PATH, frames:FILE, jsonl:FILE, tar:FILE or tokens:FILE "
+                    "expected, all of one kind",
+                    operand);
 }
 
 /** All operands behind the URL must be of one kind. */
@@ -52,24 +92,35 @@ static bw_status take_operands(source *s)
     }
     if (c->operand_count < 2)
         return cli_fail(c, BW_INVALID,
-                        "no input: give text:PATH …, frames:FILE …, frames:- or --exec CMD");
-    const bool text = has_prefix(c->operands[1], TEXT_PREFIX);
-    const char *prefix = text ? TEXT_PREFIX : FRAMES_PREFIX;
-    s->at.kind = text ? RESUME_TEXT : RESUME_FRAMES;
+                        "no input: give text:PATH …, frames:FILE …, jsonl:FILE …, tar:FILE …, "
+                        "tokens:FILE … or --exec CMD");
+    if (!find_kind(c->operands[1], &s->at.kind))
+        return bad_operand(c, c->operands[1]);
     s->paths = calloc(c->operand_count, sizeof *s->paths);
     if (s->paths == NULL)
         return cli_fail(c, BW_NOMEM, "out of memory");
     size_t pipes = 0;
     for (size_t i = 1; i < c->operand_count; i++) {
-        if (!has_prefix(c->operands[i], prefix) || c->operands[i][strlen(prefix)] == '\0')
-            return cli_fail(
-                c, BW_INVALID,
-                "input %s: text:PATH, frames:FILE or frames:- expected, all of one kind",
-                c->operands[i]);
-        s->paths[s->path_count++] = c->operands[i] + strlen(prefix);
-        pipes += !text && strcmp(c->operands[i], "frames:-") == 0;
+        const char *path = behind_name(c->operands[i], s->at.kind);
+        if (path == NULL)
+            return bad_operand(c, c->operands[i]);
+        s->paths[s->path_count++] = path;
+        pipes += s->at.kind == RESUME_FRAMES && strcmp(path, "-") == 0;
     }
     return pipes <= 1 ? BW_OK : cli_fail(c, BW_INVALID, "frames:- is given twice");
+}
+
+/** Options that would be passed over in silence. */
+static bw_status check_options(const source *s)
+{
+    static const char *const of_records[] = {"batch", "shuffle-window", "seed", "epochs", "on-bad"};
+    cli *c = s->c;
+    for (size_t i = 0; i < COUNT_OF(of_records); i++)
+        if (s->at.kind < RESUME_JSONL && args_given(c, of_records[i]))
+            return cli_fail(c, BW_INVALID, "--%s is for jsonl:, tar: and tokens:", of_records[i]);
+    if (s->at.kind != RESUME_TOKENS && args_given(c, "token-type"))
+        return cli_fail(c, BW_INVALID, "--token-type is for tokens:");
+    return BW_OK;
 }
 
 static bw_status fingerprint(source *s)
@@ -80,6 +131,9 @@ static bw_status fingerprint(source *s)
         return resume_fingerprint_exec(s->command, s->shard, s->shards, out, error);
     if (s->at.kind == RESUME_FRAMES)
         return resume_fingerprint_frames(s->paths, s->path_count, s->shard, s->shards, out, error);
+    if (s->at.kind >= RESUME_JSONL)
+        return recordsource_new(s->c, s->at.kind, s->paths, s->path_count, s->shard, s->shards, out,
+                                &s->records);
     const bw_status status = documents_list(s->paths, s->path_count, &s->docs, error);
     return status != BW_OK
                ? status
@@ -99,6 +153,8 @@ bw_status source_new(cli *c, source **out)
     s->frame_bytes_max = (uint32_t)args_number(c, "frame-max");
     bw_status status = take_operands(s);
     if (status == BW_OK)
+        status = check_options(s);
+    if (status == BW_OK)
         status = fingerprint(s);
     if (status != BW_OK) {
         source_free(s);
@@ -108,14 +164,28 @@ bw_status source_new(cli *c, source **out)
     return BW_OK;
 }
 
-bool source_is_text(const source *s)
-{
-    return s->at.kind == RESUME_TEXT;
-}
-
 const char *source_kind(const source *s)
 {
-    return source_is_text(s) ? "samples" : "raw";
+    static const char *const kinds[RESUME_KINDS] = {"samples", "raw",     "raw",
+                                                    "samples", "samples", "safetensors"};
+    return kinds[s->at.kind];
+}
+
+bw_status source_split(source *s, uint32_t cp, const char *layout)
+{
+    if (s->at.kind == RESUME_FRAMES || s->at.kind == RESUME_EXEC)
+        return BW_OK;
+    if (s->at.kind == RESUME_TOKENS)
+        return recordsource_split(s->records, cp, layout);
+    return cli_fail(s->c, BW_MESH_MISMATCH,
+                    "%s: is for cp = 1, this namespace has cp = %" PRIu32
+                    "; use tokens:, frames: or --exec",
+                    names[s->at.kind], cp);
+}
+
+uint64_t source_skipped(const source *s)
+{
+    return s->records != NULL ? recordsource_skipped(s->records) : 0;
 }
 
 static bool is_same(const source *s, const resume *before)
@@ -144,11 +214,12 @@ bw_status source_resume(source *s, uint64_t offset, const void *bytes, size_t si
     s->at.base = offset;
     if (new_input)
         return BW_OK;
-    return cli_fail(s->c, BW_INPUT_CHANGED,
-                    "producer %s stands at offset %" PRIu64
-                    " of another input (other files, sizes, shard, sequence length or command); "
-                    "--new-input takes this one behind it",
-                    args_text(s->c, "id"), offset);
+    return cli_fail(
+        s->c, BW_INPUT_CHANGED,
+        "producer %s stands at offset %" PRIu64
+        " of another input (other files, sizes, shard, order, sequence length or command); "
+        "--new-input takes this one behind it",
+        args_text(s->c, "id"), offset);
 }
 
 static bw_status begin_text(source *s)
@@ -189,12 +260,43 @@ bw_status source_begin(source *s, uint64_t offset, source_tick tick, void *conte
 {
     s->tick = tick;
     s->context = context;
-    return source_is_text(s) ? begin_text(s) : begin_frames(s, offset);
+    if (s->records != NULL)
+        return recordsource_begin(s->records, &s->at, tick, context);
+    return s->at.kind == RESUME_TEXT ? begin_text(s) : begin_frames(s, offset);
 }
 
 uint64_t source_bytes(const source *s)
 {
+    if (s->records != NULL)
+        return recordsource_bytes(s->records);
     return s->frames != NULL ? framestream_bytes(s->frames) : 0;
+}
+
+/** What frames are read from: the sizes of files; a pipe has none. */
+static bool frames_bytes(const source *s, double *all)
+{
+    *all = 0;
+    for (size_t i = 0; i < s->path_count; i++) {
+        struct stat info;
+        if (strcmp(s->paths[i], "-") == 0 || stat(s->paths[i], &info) != 0 ||
+            !S_ISREG(info.st_mode))
+            return false;
+        *all += (double)info.st_size;
+    }
+    return s->path_count > 0;
+}
+
+bool source_extent(const source *s, double *done, double *all)
+{
+    if (s->records != NULL)
+        return recordsource_extent(s->records, &s->at, done, all);
+    if (s->at.kind == RESUME_TEXT) {
+        *all = documents_bytes(&s->docs, s->docs.count, s->shard, s->shards);
+        *done = (double)s->at.at + documents_bytes(&s->docs, s->at.document, s->shard, s->shards);
+        return true;
+    }
+    *done = (double)source_bytes(s);
+    return frames_bytes(s, all);
 }
 
 static void put_u64(uint8_t out[8], uint64_t value)
@@ -313,7 +415,9 @@ static bw_status next_frame(source *s, source_item *item)
 bw_status source_next(source *s, source_item *item)
 {
     *item = (source_item){0};
-    const bw_status status = source_is_text(s) ? next_text(s, item) : next_frame(s, item);
+    const bw_status status = s->records != NULL ? recordsource_next(s->records, item, &s->at)
+                             : s->at.kind == RESUME_TEXT ? next_text(s, item)
+                                                         : next_frame(s, item);
     if (status != BW_OK)
         source_item_free(item);
     item->behind = s->at;
@@ -334,6 +438,7 @@ void source_free(source *s)
 {
     if (s == NULL)
         return;
+    recordsource_free(s->records);
     textpack_close(s->text);
     framestream_close(s->frames);
     childproc_stop(&s->child);

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The BatchWeave authors
 // SPDX-License-Identifier: Apache-2.0
 /**
- * What `produce` reads: items one after the other, from packed text, frames, or a child's frames,
- * and the position behind each, so that a restart goes on with the very next one.
+ * What `produce` reads: items one after the other, from packed text, frames, a child's frames, or
+ * records, and the position behind each, so that a restart goes on with the very next one.
  */
 #ifndef CLI_SOURCE_H
 #define CLI_SOURCE_H
@@ -31,9 +31,16 @@ typedef int (*source_tick)(void *context);
  * BW_INPUT_BAD, BW_INVALID.
  */
 bw_status source_new(cli *c, source **out);
-/** "samples" for text, else "raw": what items are unless the setting `kind` says otherwise. */
+/** "samples" for text, lines and archives, "safetensors" for tokens, else "raw": what items are
+ * unless the setting `kind` says otherwise. */
 const char *source_kind(const source *s);
-bool source_is_text(const source *s);
+/**
+ * Sequences are cut over `cp` > 1 positions by `layout` ("": the namespace declares none).
+ * BW_MESH_MISMATCH for items that cannot be cut so; items of the user's own are the user's to cut.
+ */
+bw_status source_split(source *s, uint32_t cp, const char *layout);
+/** Bad records that were skipped, those of runs before this one included. */
+uint64_t source_skipped(const source *s);
 /** Whether a resume state, in hex digits, is of another input than this one. */
 bool source_differs(const source *s, const char *state_digits);
 /**
@@ -44,8 +51,11 @@ bw_status source_resume(source *s, uint64_t offset, const void *state, size_t st
                         bool new_input);
 /** Then goes there. For --exec the child starts here. */
 bw_status source_begin(source *s, uint64_t offset, source_tick tick, void *context);
-/** Bytes of frames that were read so far: whether the input moves. Text never waits. */
+/** Bytes that were read so far: whether the input moves. Text never waits. */
 uint64_t source_bytes(const source *s);
+/** How far the input was read, of how much, in units of its own; false where that is not known: a
+ * child, a pipe. */
+bool source_extent(const source *s, double *done, double *all);
 /** The next item. BW_END at the end of all input; else the failure of the input: everything before
  * it was given. */
 bw_status source_next(source *s, source_item *item);

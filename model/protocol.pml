@@ -18,9 +18,7 @@
 init
 {
     atomic {
-#ifdef SWITCHES
-        c_code { removed = getenv("REMOVED") ? strtoull(getenv("REMOVED"), NULL, 0) : 0; };
-#endif
+        READ_SWITCHES;
         C[1].version = 0;
         C[1].token = FIRST_TOKEN;
         C[1].epoch = FIRST_TOKEN;

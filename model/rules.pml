@@ -3,19 +3,8 @@
 /*
  * The rules of DESIGN 8, each of which -DNO_<rule>=1 removes. What a removal stands for is said here and
  * where the macro is used; model/table.py says in which configuration it is caught.
- *
- * model/run compiles each configuration once, with -DSWITCHES: then the rules named by the bits of the
- * environment variable REMOVED are off, the number of a rule being its place here.
  */
-#ifdef SWITCHES
-c_decl {
-    \#include <stdlib.h>
-    static unsigned long long removed;
-}
-#define OFF(k) c_expr { ((removed >> k) & 1) }
-#else
-#define OFF(k) 0
-#endif
+#include "switches.pml"
 
 /* R1 open: the offset is told only after a fence of one's own, its epoch fixed at the first base */
 #ifndef NO_R1_FENCE

@@ -20,6 +20,7 @@ class Configuration:
     what: str
     run: str                    # the processes beside the world
     sizes: Dict[str, int]       # macros of bounds.pml
+    model: str = "protocol"     # the file it is a configuration of
     large: bool = False         # worth an optimising compiler
     broken: List[str] = dataclasses.field(default_factory=list)
     held: Dict[str, str] = dataclasses.field(default_factory=dict)
@@ -28,7 +29,7 @@ class Configuration:
 # The block before the newest one: see docs/protocol.md.
 MARGIN = "a margin: the version after a retired block is on the chain, so nothing can be created there"
 
-CONFIGURATIONS = [
+COMMITS = [
     # T1: NO_R8_CREATED. P sleeps before its create, the name's block is retired, CREATED, acknowledged: lost.
     # T2: NO_R8_OURS. EXISTS, a duplicate of P's own create lands on the dead name, "it was us": lost.
     # T3: NO_R8_LOST. P's create landed, the reply was lost, a zombie lands on the dead name: "lost" is false.
@@ -140,6 +141,90 @@ CONFIGURATIONS = [
         held={"R8_BEFORE": MARGIN, "R8_NEWEST_BLOCK": "R8_BEFORE keeps more"}),
 ]
 
+# Groups, launches, holds and pins: retention.pml.
+RETENTION = [
+    Configuration(
+        "pins", "a trainer that becomes a zombie, and the next launch, from any checkpoint; a second group",
+        "run Trainer(1, SLOT, 1); run Trainer(2, SLOT + 1, 3);", dict(MAXV=5, SLOTS=4), model="retention", large=True,
+        broken=["G_W", "G_AGAIN", "G_PIN_TRIM", "G_LAUNCH_TRIM", "G_HOLD", "G_RAISE", "G_KEEP", "G_SAME",
+                "G_LAUNCH", "G_MARKER"],
+        held={"G_MAX": "G_PIN_TRIM and G_LAUNCH_TRIM: nothing is accepted that would lower W below trim"}),
+    Configuration(
+        "zombie", "the zombie tries twice, whatever its successor does meanwhile",
+        "run Trainer(1, SLOT, 2); run Trainer(2, SLOT + 2, 2);", dict(MAXV=5, SLOTS=4, OTHERS=1), model="retention",
+        broken=["G_LAUNCH"]),
+    Configuration(
+        "deletes", "both, and a process that deletes",
+        "run Trainer(1, SLOT, 1); run Trainer(2, SLOT + 1, 1); run Deleter();", dict(MAXV=5, SLOTS=2, OTHERS=3),
+        model="retention", broken=["G_PROVED"]),
+    Configuration(
+        "releases", "an operator releases a pin, a trainer uses its id anew",
+        "run Trainer(2, SLOT, 3); run Operator(3, SLOT + 3, 2, false);", dict(MAXV=5, SLOTS=5, OTHERS=1),
+        model="retention", broken=["G_NONCE"]),
+    Configuration(
+        "launches", "two launches that resume the group at once",
+        "run Trainer(2, SLOT, 2); run Trainer(3, SLOT + 2, 2);", dict(MAXV=4, SLOTS=4, OTHERS=1),
+        model="retention", broken=["G_NUMBER"]),
+    Configuration(
+        "removed", "a group that is removed while launches resume it",
+        "run Trainer(2, SLOT, 1); run Trainer(3, SLOT + 1, 2); run Operator(1, SLOT + 3, 2, true);",
+        dict(MAXV=5, SLOTS=5, OTHERS=0), model="retention", large=True,
+        broken=["G_SEEN", "G_REMOVE"]),
+]
+
+# What a sweep may delete, and in which order: sweeping.pml.
+SWEEPS = [
+    Configuration(
+        "sweep", "two sweepers on any manifests, killed between any two steps; all stop, one sweeps once more",
+        "run Sweeper(1, SLOT, 2); run Sweeper(2, SLOT + 2, 2); run Observer();", dict(MAXV=5, SLOTS=4),
+        model="sweeping", large=True,
+        broken=["S_TRIM", "S_ANSWERED", "S_FROM", "S_SEGMENT_SWEPT", "S_SEGMENT_LAST"]),
+    Configuration(
+        "segments", "a producer that folds while two sweepers look at segments; all stop, one sweeps once more",
+        "run Producer(1, SLOT, 2); run Sweeper(1, SLOT + 2, 1); run Sweeper(2, SLOT + 3, 1); run Observer();",
+        dict(MAXV=5, SLOTS=4, FOLDED=0, TRIMS=1), model="sweeping",
+        broken=["S_SEGMENT_NAMED", "S_SEGMENT_DURABLE"]),
+    Configuration(
+        "verdicts", "two incarnations, finish or forget, seal; creates and uploads in flight; a sweeper of orphans",
+        "run Producer(1, SLOT, 1); run Producer(2, SLOT + 1, 1); run Sweeper(1, SLOT + 2, 1);",
+        dict(MAXV=4, SLOTS=3, ORPHANS=1, DEPARTS=1, TRIMS=1), model="sweeping", large=True,
+        broken=["S_OPEN", "S_SAME", "S_EPOCH", "S_SEQ", "S_DESCRIPTOR"]),
+    Configuration(
+        "left behind", "a producer that crashes anywhere, late uploads; all stop, a sweeper leaves nothing dead",
+        "run Producer(1, SLOT, 1); run Sweeper(1, SLOT + 1, 2); run Observer();",
+        dict(MAXV=5, SLOTS=3, ORPHANS=1, DEPARTS=1, TRIMS=1), model="sweeping", large=True,
+        broken=["S_AGAIN"],
+        held={"S_ANSWERED": "S_AGAIN: a listing finds what was not deleted, if it shows it"}),
+    Configuration(
+        "states", "a producer with resume states; all stop, a sweeper leaves the last one, and nothing dead",
+        "run Producer(1, SLOT, 1); run Sweeper(1, SLOT + 1, 2); run Observer();",
+        dict(MAXV=4, SLOTS=3, ORPHANS=1, DEPARTS=1, TRIMS=1, STATES=1), model="sweeping", large=True,
+        broken=["S_STATE"]),
+]
+
+# The page of departed producers: pages.pml.
+VERY_BASE = "P_NAME: the base is the very one that the page was made from"
+PAGES = [
+    Configuration(
+        "moves", "two sweepers move ids to pages",
+        "run Sweeper(1, SLOT, 1); run Sweeper(2, SLOT + 1, 2); run Opener(3, SLOT + 3, 1, 1);",
+        dict(MAXV=5, SLOTS=4), model="pages",
+        broken=["P_DURABLE", "P_SWEPT", "P_DEPARTED", "P_NAME+P_BASE"],
+        held={"P_NAME": "pages are not deleted here", "P_BASE": VERY_BASE}),
+    Configuration(
+        "opened again", "a sweeper, two openers of one id",
+        "run Sweeper(1, SLOT, 2); run Opener(2, SLOT + 2, 1, 0); run Opener(3, SLOT + 3, 2, 0);",
+        dict(MAXV=5, SLOTS=5), model="pages", broken=["P_LOOKUP", "P_MAP_FIRST", "P_NAME+P_ENTRY"],
+        held={"P_NAME": "pages are not deleted here", "P_ENTRY": VERY_BASE}),
+    Configuration(
+        "pages", "a sweeper that commits again and a process that deletes pages; all stop: no dead page is left",
+        "run Sweeper(1, SLOT, 2); run Sweeper(2, SLOT + 2, 1); run Opener(3, SLOT + 3, 1, 0); run Deleter(); "
+        "run Observer();", dict(MAXV=4, SLOTS=4, IDLE=1), model="pages",
+        broken=["P_NAME", "P_OWN", "P_REFERENCED", "P_MISSING"]),
+]
+
+CONFIGURATIONS = COMMITS + RETENTION + SWEEPS + PAGES
+
 # Everything at once: too large to be searched in full, so by bitstate hashing.
 UNION = Configuration(
     "union", "two incarnations, an operator, a rank, two kinds of sweeper, a zombie",
@@ -147,5 +232,5 @@ UNION = Configuration(
     "run Judge(); run Sweeper(); run Sweeper(); run Network();",
     dict(MAXV=6, SLOTS=6, ZOMBIES=1, ZOMBIE_FENCE=1, GOAL=2, SWEEPERS=2, FORCED=1), large=True)
 
-# Relaxations rather than rules: what is clean without them may be done.
-MAY_BE_RELAXED = ["EAGER_KEEPS"]
+# Relaxations rather than rules, and rules that others imply: what is clean without them may be done.
+MAY_BE_RELAXED = ["EAGER_KEEPS", "G_MAX"]

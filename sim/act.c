@@ -102,10 +102,40 @@ static bool all_ended(const sim *s, const process **who)
     return true;
 }
 
+typedef struct left_over {
+    const sim *s;
+    const object *object;
+} left_over;
+
+static int look_at(void *context, object *o)
+{
+    left_over *l = context;
+    if (!check_unreachable(l->s, o))
+        return 0;
+    l->object = o;
+    return 1;
+}
+
+/* G8, G9: nothing is stored that nobody can reach. */
+static bool reclaimed(const sim *s, const object **left)
+{
+    left_over l = {.s = s};
+    *left = NULL;
+    if (s->plan.groups == 0)
+        return true;
+    if (model_of(s)->last->swept < model_of(s)->last->trim)
+        return false;
+    (void)vstore_each(s->store, look_at, &l);
+    *left = l.object;
+    return l.object == NULL;
+}
+
 bool act_settled(const sim *s)
 {
     const process *who;
-    return act_all_left(s) && model_of(s)->sealed && all_ended(s, &who) && swept(s);
+    const object *left;
+    return act_all_left(s) && model_of(s)->sealed && all_ended(s, &who) && swept(s) &&
+           trainer_settled(s, &who) && reclaimed(s, &left);
 }
 
 void act_complain(sim *s)
@@ -119,6 +149,13 @@ void act_complain(sim *s)
     if (!all_ended(s, &who))
         sim_violate(s, "G11", "%s has not reached the end, %zu", who->name,
                     model_of(s)->step_count);
+    if (!trainer_settled(s, &who))
+        sim_violate(s, "G11", "%s has not come to the end, or its group is left", who->name);
+    const object *left;
+    if (!reclaimed(s, &left))
+        sim_violate(s, "G9", "%s is left, trim %" PRIu64 ", swept %" PRIu64,
+                    left != NULL ? left->key.text : "a part", model_of(s)->last->trim,
+                    model_of(s)->last->swept);
     sim_violate(s, "G11", "manifests are left in retired blocks, or %" PRIu64 " blocks are too few",
                 vstore_retired(s->store));
 }

@@ -13,6 +13,9 @@ void act_rank(sim *s, uint32_t index);
 void act_sweeper(sim *s, uint32_t index);
 void act_operator(sim *s);
 void act_opener(sim *s, uint32_t index);
+void act_jobs(sim *s);
+void act_trainers(sim *s);
+void act_janitor(sim *s);
 
 /** Every producer has left for good: nothing more will happen. */
 bool act_all_left(const sim *s);
@@ -29,9 +32,12 @@ uint32_t act_damaged(const process *p, const char *key);
 /** Looks again in a while. */
 void act_rest(process *p, int64_t for_ns);
 
-extern const role role_founder, role_producer, role_rank, role_sweeper, role_operator, role_opener;
+extern const role role_founder, role_producer, role_rank, role_sweeper, role_operator, role_opener,
+    role_trainer, role_janitor;
 
 /** A rank has reached the end of a sealed namespace. */
 bool rank_ended(const process *p);
+/** Every job has come to the end, and no group of one that is over is left. */
+bool trainer_settled(const sim *s, const process **who);
 
 #endif

@@ -83,6 +83,8 @@ static void looked(process *p, looker *l)
     MARK_IF(s, NOT_READY, status == BW_NOT_READY);
     if (early && p->newest_at_start > 0)
         sim_violate(s, "I3", "%s finds no namespace", p->name);
+    else if (status == BW_TRIMMED && check_trimmed(p, l->last > 0 ? m->next : 0))
+        l->looks = 1; /* its old place is swept: it opens anew */
     else if (!early)
         (void)act_may_pass(p, status, &error);
 }
@@ -160,7 +162,7 @@ static bool all_finished(const sim *s)
 {
     const model *m = model_of(s);
     for (uint32_t i = 0; i < IDS_MAX; i++)
-        if (m->ids[i].known && !m->ids[i].finished)
+        if (m->ids[i].known && !m->ids[i].finished && !m->ids[i].forgotten)
             return false;
     return true;
 }

@@ -44,7 +44,9 @@ static void born(process *p)
                            .gap_ns = s->plan.gap_ns};
     d->waits_overdue = rng_below(&p->random, 2) == 0;
     d->quota = 20 + (uint32_t)rng_below(&p->random, 300);
-    d->finishes = rng_below(&p->random, 5) == 0;
+    d->finishes = rng_below(&p->random, s->plan.leavers ? 2 : 5) == 0;
+    if (s->plan.leavers)
+        d->quota = 2 + d->quota / 8;
     begin_walk(p, d);
 }
 
@@ -79,6 +81,12 @@ static void found(process *p, producer *d)
     process_run(p, &create_machine, d->create, NULL);
 }
 
+/* Who is on the page is not looked up here. */
+static uint32_t base_epoch(const manifest *m, const producer_entry *e)
+{
+    return e != NULL ? e->epoch : m->has_page ? UINT32_MAX : 0;
+}
+
 static void begin_open(process *p, producer *d)
 {
     sim *s = p->sim;
@@ -93,7 +101,7 @@ static void begin_open(process *p, producer *d)
                                                 .id = d->id,
                                                 .process = p->index,
                                                 .life = p->life,
-                                                .base_epoch = e != NULL ? e->epoch : 0,
+                                                .base_epoch = base_epoch(chain_held(d->chain), e),
                                                 .reopen = d->intent.open.reopen};
     }
     p->opens = d->id + 1;
@@ -185,8 +193,13 @@ static void state_read(process *p, machine_reply *reply)
     bool good = reply->outcome == STORE_OK &&
                 hash_bytes(reply->bytes, reply->size, &hash) == BW_OK &&
                 hash_equal(&hash, &d->state_ref.hash) && reply->size == d->state_ref.bytes;
-    if (reply->outcome == STORE_NOT_FOUND)
-        sim_violate(p->sim, "G3", "%s: the resume state is missing", p->name);
+    if (reply->outcome == STORE_NOT_FOUND) {
+        /* Who took over may have published, and a sweep followed. */
+        if (token_equal(&model_of(p->sim)->ids[d->id].token, &d->token))
+            sim_violate(p->sim, "G3", "%s: the resume state is missing", p->name);
+        process_end(p, false);
+        return;
+    }
     if (!good) {
         object_key key;
         key_state(&key, view_text(d->name), d->state_ref.epoch, d->state_ref.seq,
@@ -218,7 +231,7 @@ static void open_refused(process *p, const producer *d, const commit_report *r)
         break;
     case BW_FINISHED:
         MARK(s, FINISHED_OPEN);
-        p->rest_ns = FINISHED_PAUSE_NS;
+        p->rest_ns = s->plan.leavers ? FINISHED_PAUSE_NS / 8 : FINISHED_PAUSE_NS;
         check_finished(p, d->id, r->result.offset);
         p->left = s->phase == PHASE_LIVENESS;
         break;

@@ -8,7 +8,9 @@
 #include "check.h"
 #include "network.h"
 #include "protocol/handout.h"
+#include "protocol/launch.h"
 #include "tgb_maker.h"
+#include "trainer.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -26,6 +28,7 @@
 typedef enum slot_state {
     SLOT_FREE,
     SLOT_PLANNED,
+    SLOT_PASSED, /* its tag is not wanted */
     SLOT_READING,
     SLOT_READY,
     SLOT_AGAIN
@@ -51,7 +54,9 @@ typedef struct rank {
     slot slots[SLOTS_MAX]; /* a ring; the first is the cursor's step */
     uint32_t first, count;
     uint64_t plan_step;
-    bool open, walking, reads_segment, begins, thinks;
+    bool open, walking, reads_segment, begins, thinks, nonce_gone;
+    job *job; /* it reads for; NULL: for nobody */
+    uint64_t launch;
     segment_ref wanted;  /* scratch of a lookup */
     segment_ref reading; /* the segment that is being read */
     int64_t poll_ns, think_ns;
@@ -64,6 +69,7 @@ typedef struct checkpoints {
     uint64_t next; /* where the newest is written */
     bool ended;
     uint32_t slice;
+    job *job;
 } checkpoints;
 
 static checkpoints *kept(const process *p)
@@ -74,6 +80,22 @@ static checkpoints *kept(const process *p)
 bool rank_ended(const process *p)
 {
     return kept(p)->ended;
+}
+
+/* What it needs is gone: the rank starts anew, unless somebody promised to keep it. */
+static void trimmed(process *p, rank *r, uint64_t step)
+{
+    if (r->phase == RANK_STARTS) {
+        r->nonce_gone = check_trimmed(p, step);
+        return;
+    }
+    const job *j = r->job;
+    if (j != NULL && r->launch == j->launches && check_keeps(p->sim, j->name, j->launch, step))
+        sim_violate(p->sim, "G7", "%s: step %" PRIu64 " is gone, its launch keeps it", p->name,
+                    step);
+    else if (check_trimmed(p, step))
+        process_doom(p);
+    kept(p)->count = 0;
 }
 
 static void begin_walk(process *p, rank *r, chain_goal goal)
@@ -87,6 +109,7 @@ static void born(process *p)
 {
     rank *r = sim_alloc(sizeof *r);
     p->state = r;
+    r->job = kept(p)->ended ? NULL : kept(p)->job;
     if (chain_new(rng_u64(&p->random), NULL, &r->chain) != BW_OK ||
         segment_cache_new(CACHE_BYTES, &r->cache) != BW_OK)
         sim_defect("no memory");
@@ -97,6 +120,13 @@ static void dead(process *p, bool killed)
 {
     (void)killed;
     rank *r = p->state;
+    job *j = r->job;
+    if (j != NULL && r->launch > 0 && r->launch == j->launches) {
+        if (kept(p)->ended)
+            j->has_rank = false;
+        else
+            j->rank_died = true;
+    }
     for (uint32_t i = 0; i < SLOTS_MAX; i++)
         mem_free(r->slots[i].bytes);
     handout_free(r->handout);
@@ -137,18 +167,69 @@ static void save_cursor(process *p, rank *r)
     cursor_free(&at);
 }
 
-/* The cursor with which a job begins that leaves steps out. */
+/* The cursor with which a job begins that leaves steps out, or reads only some tags. */
 static void first_cursor(process *p, const rank *r, buf *json)
 {
     const sim_plan *plan = &p->sim->plan;
     skip_range skips[2];
     for (uint32_t i = 0; i < plan->skip_count; i++)
         skips[i] = (skip_range){plan->skips[i][0], plan->skips[i][1]};
-    cursor c = {.dp = plan->dp, .skip_count = plan->skip_count, .skips = skips};
+    cursor c = {.dp = plan->dp,
+                .step = chain_held(r->chain)->trim,
+                .skip_count = plan->skip_count,
+                .skips = skips,
+                .tag_count = plan->tagged ? TAGS_READ : 0,
+                .tags = (tag_range *)(uintptr_t)check_tags};
     memcpy(c.uuid, chain_genesis(r->chain)->uuid, UUID_BYTES);
     if (cursor_encode(&c, json) != BW_OK)
         sim_defect("a cursor that cannot be");
-    MARK(p->sim, SKIPS);
+    MARK_IF(p->sim, SKIPS, plan->skip_count > 0);
+    MARK_IF(p->sim, TAGS, plan->tagged);
+}
+
+/* Where the launch of its job began, in its own mesh: a step of another mesh from the beginning. */
+static void job_cursor(process *p, const rank *r, buf *json)
+{
+    cursor c = r->job->start;
+    const bool same = c.dp == p->sim->genesis.dp && c.mode == MODE_SAME_BATCH;
+    if (!same) {
+        c.item = 0;
+        c.has_nonce = false;
+    }
+    c.dp = p->sim->genesis.dp;
+    c.mode = MODE_SAME_BATCH;
+    if (cursor_encode(&c, json) != BW_OK)
+        sim_defect("a cursor that cannot be");
+}
+
+/* One start for all ranks of a job. False: its launch is not at hand. */
+static bool join_launch(process *p, rank *r)
+{
+    job *j = r->job;
+    uint64_t step;
+    uint32_t item;
+    bw_error error;
+    const manifest *m = chain_held(r->chain);
+    if (j->launches == 0 || j->rank_died || m->version < j->launch_version)
+        return false;
+    const group *g = manifest_group(m, view_text(j->name));
+    if (g == NULL || !view_equal(g->launch, view_text(j->launch)))
+        return false;
+    const bool given = j->how == LAUNCH_CURSOR || j->how == LAUNCH_TIP;
+    const bw_status status =
+        launch_take(g, j->how, given ? &j->given : &j->start, &step, &item, &error);
+    if (status == BW_OK && (step != j->start.step || item != j->start.item))
+        sim_violate(p->sim, "G2",
+                    "%s takes step %" PRIu64 ", item %u from launch %s, not %" PRIu64 ", %u",
+                    p->name, step, item, j->launch, j->start.step, j->start.item);
+    else if (status != BW_OK && status != BW_LAUNCH_REUSED && status != BW_RANKS_DISAGREE)
+        sim_violate(p->sim, "G2", "%s: %s", p->name, error.message);
+    /* Where in a step it began only the pin tells that it was resumed from, and that may be gone.
+     */
+    else if (status == BW_RANKS_DISAGREE && !g->pinned && (given || j->start.item == 0))
+        sim_violate(p->sim, "G2", "%s: %s", p->name, error.message);
+    r->launch = j->launches;
+    return !p->sim->violated;
 }
 
 /* The newest one, or after a loss an older one. */
@@ -183,7 +264,9 @@ static void resume(process *p, rank *r, const char *json)
         return;
     }
     const bw_status status = handout_resume(r->handout, chain_held(r->chain), &c, &error);
-    if (status != BW_OK)
+    if (status == BW_TRIMMED)
+        trimmed(p, r, c.item > 0 ? c.step : first_unskipped(p->sim, c.step));
+    else if (status != BW_OK)
         sim_violate(p->sim, "I11", "%s cannot go on from step %" PRIu64 ": %s", p->name, c.step,
                     error.message);
     else if (handout_step(r->handout) != (c.item > 0 ? c.step : first_unskipped(p->sim, c.step)) ||
@@ -202,15 +285,19 @@ static void start(process *p, rank *r)
     const manifest *m = chain_held(r->chain);
     const uint32_t slice = kept(p)->slice;
     const position at = {slice / s->genesis.cp, slice % s->genesis.cp};
-    if (handout_new(chain_genesis(r->chain), at, s->genesis.dp, &r->handout, &error) != BW_OK) {
+    if (handout_new(chain_genesis(r->chain), at, s->genesis.dp, MODE_SAME_BATCH, &r->handout,
+                    &error) != BW_OK) {
         sim_violate(s, "I9", "%s: %s", p->name, error.message);
         return;
     }
-    const char *json = choose_cursor(p);
+    const char *json = r->job == NULL ? choose_cursor(p) : NULL;
     MARK_IF(s, RANK_LATE, json == NULL && m->next > 50);
     buf first;
     buf_init(&first, 1u << 12);
-    if (json == NULL && s->plan.skip_count > 0) {
+    if (r->job != NULL) {
+        job_cursor(p, r, &first);
+        json = buf_text(&first);
+    } else if (json == NULL && (s->plan.skip_count > 0 || s->plan.tagged)) {
         first_cursor(p, r, &first);
         json = buf_text(&first);
     }
@@ -219,7 +306,7 @@ static void start(process *p, rank *r)
     else if (handout_start(r->handout, m, START_EARLIEST, 0, &error) != BW_OK)
         sim_violate(s, "I11", "%s cannot start: %s", p->name, error.message);
     buf_free(&first);
-    r->plan_step = handout_step(r->handout);
+    r->plan_step = handout_reading(r->handout);
     r->begins = true;
     r->phase = RANK_STARTS;
     p->moved = true;
@@ -253,7 +340,7 @@ static bool look_up(process *p, rank *r, uint64_t step, descriptor *d)
     case LOOKUP_BEYOND:
         return false;
     default:
-        sim_violate(p->sim, "G7", "%s: step %" PRIu64 " is trimmed", p->name, step);
+        trimmed(p, r, step);
         return false;
     }
 }
@@ -272,7 +359,12 @@ static bool plan(process *p, rank *r, slot *at)
     bw_error error;
     if (!look_up(p, r, at->step, &d))
         return false;
-    if (handout_plan(r->handout, at->step, &d, &at->plan, &error) != BW_OK ||
+    if (handout_passes(r->handout, at->step, d.shape.tag)) {
+        MARK(p->sim, STEP_PASSED);
+        at->state = SLOT_PASSED;
+        return true;
+    }
+    if (handout_plan(r->handout, at->step, 0, &d, &at->plan, &error) != BW_OK ||
         at->plan.needs_footer) {
         sim_violate(p->sim, "I11", "%s cannot read step %" PRIu64 ": %s", p->name, at->step,
                     error.message);
@@ -284,17 +376,41 @@ static bool plan(process *p, rank *r, slot *at)
     return true;
 }
 
-static void look_ahead(process *p, rank *r)
+static void leave_front(rank *r)
+{
+    *slot_at(r, 0) = (slot){.state = SLOT_FREE};
+    r->first = (r->first + 1) % SLOTS_MAX;
+    r->count--;
+}
+
+/* All before the first slot was handed out or passed. */
+static bool pass_front(rank *r)
+{
+    bool passed = false;
+    for (; r->count > 0 && slot_at(r, 0)->state == SLOT_PASSED; passed = true)
+        leave_front(r);
+    handout_reach(r->handout, r->count > 0 ? slot_at(r, 0)->step : r->plan_step);
+    return passed;
+}
+
+static void look_further(process *p, rank *r)
 {
     const manifest *m = chain_held(r->chain);
     while (r->count < p->sim->plan.prefetch && r->plan_step < m->next) {
         slot *at = slot_at(r, r->count++);
         *at = (slot){.state = SLOT_PLANNED, .step = r->plan_step};
-        r->plan_step = handout_unskipped(r->handout, r->plan_step + 1);
+        r->plan_step = handout_after(r->handout, r->plan_step);
     }
     for (uint32_t i = 0; i < r->count && !p->doomed && !p->sim->violated; i++)
         if (slot_at(r, i)->state == SLOT_PLANNED && !plan(p, r, slot_at(r, i)))
             break;
+}
+
+static void look_ahead(process *p, rank *r)
+{
+    do
+        look_further(p, r);
+    while (!p->doomed && !p->sim->violated && pass_front(r));
 }
 
 /* True: whole, and the slice that was asked for. */
@@ -313,7 +429,7 @@ static bool is_whole(slot *at, const machine_reply *reply)
 static void slice_answered(process *p, rank *r, slot *at, machine_reply *reply)
 {
     if (reply->outcome == STORE_NOT_FOUND) {
-        sim_violate(p->sim, "G7", "%s: %s is missing", p->name, at->key.text);
+        trimmed(p, r, at->step);
     } else if (reply->outcome == STORE_OK && is_whole(at, reply)) {
         MARK_IF(p->sim, DAMAGED_READ_MASKED, at->misses > 0);
         at->state = SLOT_READY;
@@ -326,7 +442,6 @@ static void slice_answered(process *p, rank *r, slot *at, machine_reply *reply)
         at->state = SLOT_AGAIN;
         act_rest(p, AGAIN_NS);
     }
-    (void)r;
 }
 
 static void segment_answered(process *p, rank *r, machine_reply *reply)
@@ -335,7 +450,7 @@ static void segment_answered(process *p, rank *r, machine_reply *reply)
     object_key key;
     r->reads_segment = false;
     if (reply->outcome == STORE_NOT_FOUND) {
-        sim_violate(p->sim, "G7", "%s: a segment is missing", p->name);
+        trimmed(p, r, r->reading.last);
         return;
     }
     if (reply->outcome == STORE_OK) {
@@ -382,9 +497,9 @@ static void hand_out(process *p, rank *r, slot *at)
     r->begins = false;
     if (at->plan.slice != kept(p)->slice)
         sim_violate(s, "I9", "%s reads slice %u", p->name, at->plan.slice);
-    if (at->step != handout_step(r->handout))
+    if (at->step != handout_reading(r->handout))
         sim_violate(s, "I11", "%s hands out step %" PRIu64 ", it stands at %" PRIu64, p->name,
-                    at->step, handout_step(r->handout));
+                    at->step, handout_reading(r->handout));
     if (t != NULL && !row->pad &&
         !tgb_item_is(t, at->plan.slice, item, at->bytes + row->offset, row->stored_bytes))
         sim_violate(s, "I10", "%s: item %u of step %" PRIu64 " has wrong bytes", p->name, item,
@@ -396,9 +511,8 @@ static void hand_out(process *p, rank *r, slot *at)
     if (handout_step(r->handout) == at->step)
         return;
     mem_free(at->bytes);
-    *at = (slot){.state = SLOT_FREE};
-    r->first = (r->first + 1) % SLOTS_MAX;
-    r->count--;
+    leave_front(r);
+    (void)pass_front(r);
 }
 
 static void hand_out_ready(process *p, rank *r)
@@ -437,7 +551,9 @@ static bool walked(process *p, rank *r)
     if (status == BW_OK)
         return true;
     MARK_IF(s, NOT_READY, status == BW_NOT_READY);
-    if (status != BW_NO_NAMESPACE && status != BW_NOT_READY)
+    if (status == BW_TRIMMED)
+        trimmed(p, r, chain_held(r->chain)->next);
+    else if (status != BW_NO_NAMESPACE && status != BW_NOT_READY)
         (void)act_may_pass(p, status, &error);
     else if (p->newest_at_start > 0)
         sim_violate(s, "I3", "%s finds no namespace", p->name);
@@ -467,8 +583,10 @@ static bool check_nonce(process *p, rank *r)
     bw_error error;
     if (!handout_nonce_step(r->handout, chain_held(r->chain), &step))
         return true;
+    if (r->nonce_gone) /* swept since: nothing is to be checked */
+        return true;
     if (!look_up(p, r, step, &d))
-        return false;
+        return r->nonce_gone;
     if (handout_check_nonce(r->handout, step, d.record.nonce, &error) != BW_OK)
         sim_violate(p->sim, "I11", "%s: %s", p->name, error.message);
     return true;
@@ -479,7 +597,7 @@ static void at_end(process *p, rank *r)
     sim *s = p->sim;
     if (!handout_at_end(r->handout, chain_held(r->chain)))
         return;
-    check_stream_end(p, handout_step(r->handout));
+    check_stream_end(p, handout_reading(r->handout));
     kept(p)->ended = true;
     p->left = s->phase == PHASE_LIVENESS;
     story(s, p, "is at the end, step %" PRIu64, handout_step(r->handout));
@@ -502,11 +620,23 @@ static void advance(process *p)
             act_rest(p, r->poll_ns - p->sim->now_ns);
         return;
     }
+    if (r->phase == RANK_WALKS && r->job != NULL && !join_launch(p, r)) {
+        act_rest(p, POLL_MAX_NS);
+        begin_walk(p, r, CHAIN_NEWEST);
+        return;
+    }
     if (r->phase == RANK_WALKS) {
         start(p, r);
         return;
     }
 on:
+    if (r->job != NULL && r->phase != RANK_WALKS) {
+        if (r->launch != r->job->launches) { /* its job has started again */
+            process_end(p, false);
+            return;
+        }
+        r->job->rank_step = handout_step(r->handout);
+    }
     if (r->phase == RANK_STARTS && (r->walking || !check_nonce(p, r)))
         return;
     if (r->phase == RANK_WALKS || p->sim->violated)
@@ -539,5 +669,9 @@ void act_rank(sim *s, uint32_t index)
     process *p = process_add(s, &role_rank, name);
     p->keeps = sim_alloc(sizeof(checkpoints));
     kept(p)->slice = s->plan.rank_slices[index];
+    if (index == 0 && s->jobs[0] != NULL && s->plan.skip_count == 0 && !s->plan.tagged) {
+        kept(p)->job = s->jobs[0];
+        s->jobs[0]->has_rank = true;
+    }
     process_birth_at(p, (int64_t)rng_below(&s->random, index == 0 ? NS_PER_S : 8 * NS_PER_S));
 }

@@ -39,7 +39,8 @@ typedef struct model_step {
 } model_step;
 
 typedef struct model_id {
-    bool known, finished;
+    bool known, finished, forgotten;
+    uint64_t swept_seq, swept_offset;
     uint32_t epoch;
     token128 token;
     uint64_t seq, offset;
@@ -57,7 +58,9 @@ typedef struct model {
     size_t step_count, step_capacity;
     model_id ids[IDS_MAX];
     hash128 sum;
-    uint64_t committed_bytes, finished;
+    uint64_t committed_bytes, swept_bytes, finished;
+    page page; /* of the last version */
+    bool has_page;
     uint64_t opens, publishes;
     bool sealed;
     int64_t sealed_ns;
@@ -74,7 +77,35 @@ void check_founded(sim *s, const object *o);
 /** The index of the id "a", "b", "c"; IDS_MAX for any other. */
 uint32_t check_id(view id);
 
+/** Groups, trim, swept and the page of the next version. */
+void check_groups(sim *s, model *m, const manifest *now, uint64_t steps);
+/** Is `id` on the page of the last version, as it stands? */
+bool check_on_page(sim *s, model *m, const manifest *now, uint32_t id);
+void check_data_deleted(sim *s, const object *o);
+void check_segment_deleted(sim *s, const object *o);
+void check_page_deleted(sim *s, const object *o);
+/** A batch that is on no chain can never be published any more. */
+bool check_over(const model *m, const tgb *t);
+bool check_state_needed(const sim *s, const object *o);
+/** G7, at the end: all of what is retained is stored. */
+void check_retained(sim *s);
+/** Nobody can need it, whatever happens. */
+bool check_unreachable(const sim *s, const object *o);
+
 /* ---- what processes are told ---- */
+void check_launched(process *p, const char *launch, uint64_t step, uint32_t item);
+void check_pinned(process *p, const char *group_name, uint64_t nonce);
+/** Told that it is definitely not made. */
+void check_pin_lost(process *p, const char *group_name, uint64_t nonce);
+/** FENCED, GROUP_GONE or TRIMMED: is it so? False: another status. */
+bool check_refused(process *p, bw_status status, const char *group_name, const char *launch,
+                   uint64_t step);
+/** Told, of this base, that the next of these batches finds no room. */
+void check_blocked(process *p, const manifest *base, const descriptor *d, uint32_t count);
+/** Does this launch's group keep the step, by what the newest version says? */
+bool check_keeps(const sim *s, const char *group_name, const char *launch, uint64_t step);
+/** Something of `step` is not there: is it trimmed? */
+bool check_trimmed(process *p, uint64_t step);
 void check_attempted(process *p, const flight *f);
 /** `m` is proved, it was told; `newest`: proved the newest since the walk began. */
 void check_proved(process *p, const manifest *m, bool newest);
@@ -95,6 +126,11 @@ void check_finished(process *p, uint32_t id, uint64_t offset);
 void check_delivered(process *p, const delivery *d);
 void check_stream_end(process *p, uint64_t step);
 /** The step that follows `step`, beyond what the job leaves out. */
+/** Tags that a job of a tagged plan reads; the others it passes. */
+#define TAGS_READ 2u
+extern const tag_range check_tags[TAGS_READ];
+/** The step that is handed out after `step`, as far as the chain goes. */
+uint64_t check_next_read(const sim *s, uint64_t step);
 uint64_t check_next_step(const sim *s, uint64_t step);
 /** A cursor is saved: it must name what comes after the last item handed out. */
 void check_cursor(process *p, uint64_t step, uint32_t item);

@@ -10,6 +10,8 @@
 
 void model_free(model *m)
 {
+    if (m->has_page)
+        page_free(&m->page);
     mem_free(m->versions);
     mem_free(m->steps);
     mem_free(m->segments);
@@ -140,8 +142,13 @@ static void add_step(sim *s, model *m, const descriptor *d, uint64_t version)
                     "step %zu: %c goes on at seq %" PRIu64 ", offset %" PRIu64 ", it stood at "
                     "%" PRIu64 ", %" PRIu64,
                     m->step_count, (int)('a' + t->id), t->seq, t->start, id->seq, id->offset);
+    if (id->forgotten)
+        sim_violate(s, "R10", "step %zu is of %c, which was forgotten", m->step_count,
+                    (int)('a' + t->id));
     id->seq = t->seq;
     id->offset = t->end;
+    t->on_chain = true;
+    t->step = m->step_count;
     for (uint32_t i = 0; i < s->process_count; i++)
         MARK_IF(s, ZOMBIE_LANDED_BEFORE, i != t->process && s->processes[i]->opens == t->id + 1);
     void *steps = m->steps;
@@ -202,7 +209,7 @@ static void check_opening(sim *s, model *m, model_id *id, const producer_entry *
     if (o == NULL || o->id != check_id(e->id))
         sim_violate(s, "I8", "version %" PRIu64 " opens %c for nobody", version,
                     (int)e->id.data[0]);
-    else if (e->epoch != o->base_epoch + 1)
+    else if (o->base_epoch != UINT32_MAX && e->epoch != o->base_epoch + 1)
         sim_violate(s, "R1", "%c is opened at epoch %u by a call that saw %u", (int)e->id.data[0],
                     e->epoch, o->base_epoch);
     else if (id->finished && !o->reopen)
@@ -215,11 +222,14 @@ static void check_opening(sim *s, model *m, model_id *id, const producer_entry *
         sim_violate(s, "I8", "version %" PRIu64 " opens and publishes", version);
     if (m->sealed)
         sim_violate(s, "R10", "version %" PRIu64 " opens in a sealed namespace", version);
+    MARK_IF(s, OPEN_FROM_PAGE,
+            m->has_page && page_producer(&m->page, e->id) != NULL &&
+                manifest_producer(m->last, e->id) == NULL);
     if (id->finished) {
         m->finished--;
         MARK(s, REOPENED);
     }
-    id->finished = false;
+    id->finished = id->forgotten = false;
     id->known = true;
     id->epoch = e->epoch;
     id->token = e->token;
@@ -227,6 +237,22 @@ static void check_opening(sim *s, model *m, model_id *id, const producer_entry *
     id->opened_offset = e->offset;
     id->opened_seq = e->seq;
     m->opens++;
+}
+
+static void check_forgotten(sim *s, model_id *id, const producer_entry *e)
+{
+    const history *h = s->history;
+    bool asked = false;
+    if (e->forgotten == id->forgotten)
+        return;
+    for (size_t i = 0; i < h->removal_count; i++)
+        asked |= view_equal(e->id, view_text(h->removals[i].name)) &&
+                 h->removals[i].epoch == e->epoch && h->removals[i].launch[0] == '\0';
+    if (!asked || id->finished)
+        sim_violate(s, "R10", "%c is forgotten at epoch %u, or no longer", (int)e->id.data[0],
+                    e->epoch);
+    id->forgotten = true;
+    MARK(s, FORGOTTEN);
 }
 
 static void check_producers(sim *s, model *m, const manifest *now, uint64_t steps)
@@ -249,6 +275,11 @@ static void check_producers(sim *s, model *m, const manifest *now, uint64_t step
                         ", its steps say %u, %" PRIu64 ", %" PRIu64,
                         now->version, (int)e->id.data[0], e->epoch, e->seq, e->offset, id->epoch,
                         id->seq, id->offset);
+        if (e->swept_seq != id->swept_seq || e->swept_offset != id->swept_offset)
+            sim_violate(s, "I18",
+                        "version %" PRIu64 ": %c is swept to seq %" PRIu64 ", not %" PRIu64,
+                        now->version, (int)e->id.data[0], e->swept_seq, id->swept_seq);
+        check_forgotten(s, id, e);
         if (e->finished && !id->finished) {
             if (m->sealed)
                 sim_violate(s, "R10", "%c finishes in a sealed namespace", (int)e->id.data[0]);
@@ -259,7 +290,7 @@ static void check_producers(sim *s, model *m, const manifest *now, uint64_t step
         }
     }
     for (uint32_t i = 0; i < IDS_MAX; i++)
-        if (m->ids[i].known && !seen[i])
+        if (m->ids[i].known && !seen[i] && !check_on_page(s, m, now, i))
             sim_violate(s, "I5", "%c is gone from version %" PRIu64, (int)('a' + i), now->version);
 }
 
@@ -268,8 +299,6 @@ static void check_totals(sim *s, model *m, const manifest *now)
     const uint32_t expected = s->genesis.expected_producers;
     if (now->committed_bytes != m->committed_bytes || now->finished_producers != m->finished)
         sim_violate(s, "I18", "version %" PRIu64 " has wrong totals", now->version);
-    if (now->trim != 0 || now->swept != 0 || now->group_count != 0 || now->has_page)
-        sim_violate(s, "I13", "version %" PRIu64 " trims what nobody may trim", now->version);
     if (m->sealed && !now->sealed)
         sim_violate(s, "R10", "version %" PRIu64 " is no longer sealed", now->version);
     if (expected > 0 && m->finished >= expected && !now->sealed)
@@ -279,7 +308,7 @@ static void check_totals(sim *s, model *m, const manifest *now)
     if (now->sealed && !m->sealed) {
         const bool by_finish = expected > 0 && m->finished >= expected;
         for (uint32_t i = 0; i < IDS_MAX && !by_finish && !s->history->forced; i++)
-            if (m->ids[i].known && !m->ids[i].finished)
+            if (m->ids[i].known && !m->ids[i].finished && !m->ids[i].forgotten)
                 sim_violate(s, "R10", "version %" PRIu64 " is sealed, %c has not finished",
                             now->version, (int)('a' + i));
         if (!by_finish && !s->history->forced && m->finished < expected)
@@ -341,6 +370,8 @@ void check_extended(sim *s, const object *o)
     if (was_sealed && steps > 0)
         sim_violate(s, "R10", "version %" PRIu64 " publishes in a sealed namespace", o->number);
     m->publishes += steps > 0;
+    if (!s->violated)
+        check_groups(s, m, now, steps);
     if (!s->violated)
         check_producers(s, m, now, steps);
     if (!s->violated)

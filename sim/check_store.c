@@ -98,6 +98,7 @@ void check_put(sim *s, object *o, const flight *f)
         break;
     case KEY_PART:
     case KEY_STATE:
+    case KEY_PAGE:
         break;
     default:
         sim_violate(s, "I17", "an unconditional put of %s", o->key.text);
@@ -106,12 +107,8 @@ void check_put(sim *s, object *o, const flight *f)
         sim_violate(s, "I17", "%s got a second content", o->key.text);
 }
 
-void check_deleted(sim *s, object *o, const flight *f)
+static void manifest_deleted(sim *s, object *o, const flight *f)
 {
-    if (o->kind != KEY_MANIFEST) {
-        sim_violate(s, "I16", "%s was deleted", o->key.text);
-        return;
-    }
     const uint64_t number = genesis_block(&s->genesis, o->number);
     if (!vstore_has_marker(s->store, number))
         sim_violate(s, "I13", "version %" PRIu64 " was deleted before the marker of its block",
@@ -121,6 +118,27 @@ void check_deleted(sim *s, object *o, const flight *f)
                     vstore_newest(s->store));
     MARK_IF(s, GHOST_SWEPT, check_is_ghost(s, o));
     MARK_IF(s, SWEEPERS_TOGETHER, o->now == NULL && o->was_deleted && !f->late);
+}
+
+void check_deleted(sim *s, object *o, const flight *f)
+{
+    switch (o->kind) {
+    case KEY_MANIFEST:
+        manifest_deleted(s, o, f);
+        break;
+    case KEY_PART:
+    case KEY_STATE:
+        check_data_deleted(s, o);
+        break;
+    case KEY_SEGMENT:
+        check_segment_deleted(s, o);
+        break;
+    case KEY_PAGE:
+        check_page_deleted(s, o);
+        break;
+    default:
+        sim_violate(s, "I16", "%s was deleted", o->key.text);
+    }
 }
 
 void check_late(sim *s, const flight *f)

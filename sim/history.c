@@ -28,6 +28,10 @@ void history_free(history *h)
     mem_free(h->attempts);
     mem_free(h->deliveries);
     mem_free(h->opens);
+    mem_free(h->launches);
+    mem_free(h->pins);
+    mem_free(h->releases);
+    mem_free(h->removals);
     model_free(h->model);
     mem_free(h);
 }
@@ -83,6 +87,40 @@ open_note *history_open(history *h)
     open_note *o = &h->opens[h->open_count++];
     *o = (open_note){0};
     return o;
+}
+
+launch_note *history_launch(history *h)
+{
+    h->launches = grown(h->launches, &h->launch_capacity, h->launch_count + 1, sizeof *h->launches);
+    launch_note *n = &h->launches[h->launch_count++];
+    *n = (launch_note){0};
+    return n;
+}
+
+pin_note *history_pin(history *h)
+{
+    h->pins = grown(h->pins, &h->pin_capacity, h->pin_count + 1, sizeof *h->pins);
+    pin_note *n = &h->pins[h->pin_count++];
+    *n = (pin_note){0};
+    return n;
+}
+
+release_note *history_release(history *h)
+{
+    h->releases =
+        grown(h->releases, &h->release_capacity, h->release_count + 1, sizeof *h->releases);
+    release_note *n = &h->releases[h->release_count++];
+    *n = (release_note){0};
+    return n;
+}
+
+removal_note *history_removal(history *h)
+{
+    h->removals =
+        grown(h->removals, &h->removal_capacity, h->removal_count + 1, sizeof *h->removals);
+    removal_note *n = &h->removals[h->removal_count++];
+    *n = (removal_note){0};
+    return n;
 }
 
 const open_note *history_open_find(const history *h, const token128 *token)

@@ -70,6 +70,9 @@
     X(ROLLBACK, "a rank went back to an older cursor")                                             \
     X(ROLLBACK_MID_STEP, "a rank went on in the middle of a step")                                 \
     X(SKIPS, "a job began that leaves steps out")                                                  \
+    X(TAGS, "a job began that reads only some tags")                                               \
+    X(STEP_PASSED, "a rank passed over a step of another tag")                                     \
+    X(LAUNCH_TO_TIP, "a launch skipped to the tip")                                                \
     X(DRY_SWEEP, "a sweep that only looks")                                                        \
     X(FOLLOWED_FAR, "one walk went over more than sixty versions")                                 \
     X(RANK_SEGMENT, "a rank found a step through a segment")                                       \
@@ -86,7 +89,51 @@
     X(KILLED_BEFORE_ACK, "a producer died with its commit made and not acknowledged")              \
     X(FROZEN_ACROSS_RETIREMENT, "a create waited in a frozen process until its name was retired")  \
     X(CREATED_FROZEN_RETIRED, "CREATED waited at a frozen process until the name was retired")     \
-    X(CHAIN_BLOCKED, "a damaged manifest was taken for a blocked chain")
+    X(CHAIN_BLOCKED, "a damaged manifest was taken for a blocked chain")                           \
+    X(LIMIT_FULL, "a publish filled max_lag")                                                      \
+    X(BLOCKED_LAG, "a producer stood at max_lag")                                                  \
+    X(BLOCKED_BYTES, "a producer stood at max_bytes, behind what a group keeps")                   \
+    X(BLOCKED_SWEEP, "a producer stood at max_bytes, behind a sweep")                              \
+    X(BLOCKED_TOGETHER, "two producers stood at a limit together")                                 \
+    X(LAUNCH_RACED, "two launches of a group raced")                                               \
+    X(LAUNCH_RESUMED, "a group was resumed with a cursor")                                         \
+    X(LAUNCH_MID_STEP, "a launch began in the middle of a step")                                   \
+    X(LAUNCH_OTHER_MESH, "a launch went on with another dp or mode")                               \
+    X(LAUNCH_FENCED, "a launch was fenced by another")                                             \
+    X(LAUNCH_TRIMMED, "a launch with an unpinned cursor was refused as trimmed")                   \
+    X(PIN_AT_TRIM, "a pin was made at the very trim step")                                         \
+    X(PIN_ID_REUSED, "a pin's id was used anew in the commit that released it")                    \
+    X(PIN_FENCED, "a zombie's pin was fenced")                                                     \
+    X(PIN_IN_DOUBT, "a pin ended in doubt")                                                        \
+    X(PIN_DOUBT_WITNESSED, "the next launch found a pin in doubt made")                            \
+    X(PIN_DOUBT_GONE, "the next launch found a pin in doubt not made")                             \
+    X(PIN_RECONCILED, "a launch released what its checkpoints do not have")                        \
+    X(LAST_PIN_RELEASED, "the last pin was released: the hold remains")                            \
+    X(PINNED_AGAIN, "a launch asked for a pin that an earlier one had made")                       \
+    X(HOLD_RAISED_BY_OLD_PIN, "the hold went up to a pin that was there already")                  \
+    X(GROUP_GONE, "a trainer's group was removed")                                                 \
+    X(GROUP_REMOVED, "an operator removed a group")                                                \
+    X(FORGOTTEN, "an operator forgot a producer")                                                  \
+    X(ROLLBACK_IN_SWEEP, "a job went back to an older pin while a sweep was at work")              \
+    X(STATE_KEPT, "the resume state of a swept step was kept")                                     \
+    X(TOLD_TRIMMED, "somebody was told that a step is trimmed")                                    \
+    X(PART_DELETED, "a part below trim was deleted")                                               \
+    X(SEGMENT_DELETED, "a segment below swept was deleted")                                        \
+    X(ORPHAN_DELETED, "an orphan was deleted")                                                     \
+    X(ORPHAN_OF_OLD_EPOCH, "an orphan of an older epoch was deleted")                              \
+    X(PAGE_MADE, "departed producers moved to the page")                                           \
+    X(PAGE_LOST, "a page that no manifest refers to was deleted")                                  \
+    X(OPEN_FROM_PAGE, "a producer on the page was opened again")                                   \
+    X(SWEEP_OVERTAKEN, "a pass was overtaken by another")                                          \
+    X(KILLED_AFTER_DATA, "a sweeper died after a delete of parts")                                 \
+    X(KILLED_AFTER_PAGE, "a sweeper died after a page was put or deleted")                         \
+    X(KILLED_AFTER_SEGMENTS, "a sweeper died after a delete of segments")                          \
+    X(KILLED_AFTER_MARKER, "a sweeper died after a marker, before its deletes")                    \
+    X(KILLED_AFTER_MANIFEST, "a sweeper died after its commit or a delete of manifests")           \
+    X(PIN_RACED_TRIM, "trim moved while another trainer was committing")                           \
+    X(PIN_OF_OLD, "a checkpoint of before the launch was pinned again")                            \
+    X(PIN_BELOW_HOLD, "a pin below the hold left the hold")                                        \
+    X(PIN_TRIMMED, "a pin of an old checkpoint was refused as trimmed")
 
 #define MARK_ENUM(name, text) MARK_##name,
 typedef enum mark { MARK_LIST(MARK_ENUM) MARK_COUNT } mark;

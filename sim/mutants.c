@@ -23,13 +23,13 @@ static mutant_id find(const char *name)
 }
 
 /* name, by, killed, reached, seconds, what noticed: tab-separated, a line each. */
-static bool kill_one(mutant_id id, uint64_t from, uint32_t jobs)
+static bool kill_one(mutant_id id, uint64_t from, uint32_t jobs, double seconds)
 {
     campaign c = {.from = from,
                   .seeds = SEEDS_MAX,
                   .jobs = jobs,
                   .stop_at_first = true,
-                  .seconds_max = SECONDS_MAX};
+                  .seconds_max = seconds};
     mutant_switch(id);
     campaign_run(&c);
     const bool killed = c.violations > 0 && c.reached > 0;
@@ -44,10 +44,19 @@ int main(int argc, char **argv)
 {
     uint64_t from = 1;
     uint32_t jobs = 2;
+    double seconds = SECONDS_MAX;
     bool all_killed = true;
     int i = 1;
     if (i + 1 < argc && strcmp(argv[i], "--from") == 0) {
         from = strtoull(argv[i + 1], NULL, 10);
+        i += 2;
+    }
+    if (i + 1 < argc && strcmp(argv[i], "--jobs") == 0) {
+        jobs = (uint32_t)strtoul(argv[i + 1], NULL, 10);
+        i += 2;
+    }
+    if (i + 1 < argc && strcmp(argv[i], "--seconds") == 0) {
+        seconds = strtod(argv[i + 1], NULL);
         i += 2;
     }
     if (i < argc && strcmp(argv[i], "--list") == 0) {
@@ -62,7 +71,7 @@ int main(int argc, char **argv)
             (void)fprintf(stderr, "no mutant %s\n", argv[i]);
             return 2;
         }
-        all_killed &= kill_one(id, from, jobs);
+        all_killed &= kill_one(id, from, jobs, seconds);
     }
     return all_killed ? 0 : 1;
 }

@@ -41,6 +41,7 @@ static void give(sim *s, flight *f)
     blob_unref(f->body);
     blob_unref(f->read);
     mem_free(f->keys);
+    mem_free(f->names);
     *(f->previous_made != NULL ? &f->previous_made->next_made : &s->flying) = f->next_made;
     if (f->next_made != NULL)
         f->next_made->previous_made = f->previous_made;
@@ -261,6 +262,7 @@ static flight *pack(process *p, const machine_request *request, bool own)
     f->where = process_where(p, p->requests++);
     f->sent_ns = s->now_ns;
     f->after = request->after;
+    f->prefix = request->key;
     if (request->kind != STORE_LIST && request->kind != STORE_DELETE)
         f->object = vstore_object(s->store, &request->key, vstore_key_hash(request->key.text));
     if (request->kind == STORE_PUT || request->kind == STORE_CREATE)
@@ -274,6 +276,13 @@ static flight *pack(process *p, const machine_request *request, bool own)
     return f;
 }
 
+static key_kind kind_of(const object_key *key)
+{
+    key_fields fields;
+    key_parse(view_text(key->text), &fields);
+    return fields.kind;
+}
+
 void network_send(process *p, const machine_request *request, bool own, uint64_t offset,
                   uint64_t length)
 {
@@ -285,6 +294,10 @@ void network_send(process *p, const machine_request *request, bool own, uint64_t
     f->offset = offset;
     f->length = length;
     s->requests++;
+    if (f->kind == STORE_PUT || f->kind == STORE_CREATE)
+        p->last_effect = f->object->kind;
+    else if (f->kind == STORE_DELETE)
+        p->last_effect = kind_of(&f->keys[0]);
     p->searched += f->kind == STORE_HEAD;
     trace_add(s, p->index << 8 | (uint32_t)f->kind, f->object != NULL ? f->object->hash : f->id);
     if (f->kind == STORE_CREATE && f->object->kind == KEY_MANIFEST)
@@ -325,8 +338,26 @@ void network_send(process *p, const machine_request *request, bool own, uint64_t
 
 /* ---- at the store ---- */
 
+static void apply_names(sim *s, flight *f)
+{
+    mem_free(f->names);
+    f->names = sim_alloc(NAMES_PAGE * sizeof *f->names);
+    f->listed =
+        vstore_names(s->store, f->prefix.text, f->after.text, f->names, NAMES_PAGE, &f->more);
+    f->outcome = STORE_OK;
+    if (f->lists_stale && f->listed > 1) {
+        fault_hit(s, FAULT_LIST_STALE);
+        const uint32_t at = (uint32_t)sim_draw_below(s, SALT_DAMAGE, f->where, f->listed - 1);
+        f->names[at] = f->names[f->listed - 1];
+    }
+}
+
 static void apply_list(sim *s, flight *f)
 {
+    if (strcmp(f->prefix.text, "manifest/") != 0) {
+        apply_names(s, f);
+        return;
+    }
     key_fields fields;
     key_parse(view_text(f->after.text), &fields);
     const uint64_t after = fields.kind == KEY_MANIFEST ? fields.number : 0;
@@ -483,7 +514,10 @@ static void make_list(const flight *f, store_list *list)
     *list = (store_list){.more = f->more};
     for (uint32_t i = 0; i < f->listed; i++) {
         object_key key;
-        key_manifest(&key, f->versions[i]);
+        if (f->names != NULL)
+            key = f->names[i]->key;
+        else
+            key_manifest(&key, f->versions[i]);
         if (store_list_add(list, key.text, 1, 0) != BW_OK)
             sim_defect("no memory");
     }

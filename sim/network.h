@@ -11,6 +11,7 @@
 #include "vstore.h"
 
 #define LIST_PAGE 7u
+#define NAMES_PAGE 40u
 #define NO_FAULT 255u
 
 typedef enum damage { DAMAGE_NONE, DAMAGE_FLIP, DAMAGE_CUT, DAMAGE_TOO_LARGE } damage;
@@ -48,6 +49,8 @@ struct flight {
     blob *read;
     uint32_t listed;
     uint64_t versions[LIST_PAGE];
+    object_key prefix;    /* of a list of other names than manifests */
+    const object **names; /* listed below it */
     bool more;
 };
 

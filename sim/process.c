@@ -3,6 +3,7 @@
 #include "process.h"
 
 #include "base/alloc.h"
+#include "base/invariant.h"
 #include "check.h"
 #include "network.h"
 #include <stdio.h>
@@ -87,6 +88,8 @@ void process_birth(process *p)
     memset(p->damaged, 0, sizeof p->damaged);
     p->bad_object = NULL;
     p->searched = p->opens = 0;
+    p->blocked_until_ns = 0;
+    p->last_effect = KEY_FOREIGN;
     /* Of this life alone: what others do changes nothing. */
     rng_seed(&p->random, sim_draw(p->sim, SALT_REST, process_where(p, UINT32_MAX)));
     trace_add(p->sim, p->index, p->life);
@@ -182,6 +185,9 @@ void process_pump(process *p)
             break;
         p->role->advance(p);
     }
+    bw_error broken;
+    if (invariant_taken(&broken))
+        sim_violate(p->sim, "MUST", "%s: %s", p->name, broken.message);
     if (p->doomed && p->alive)
         process_end(p, true);
     else if (p->alive && !process_is_frozen(p))

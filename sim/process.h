@@ -63,11 +63,14 @@ struct process {
     int64_t denied_until_ns, throttled_until_ns, skew_ms;
     damaged damaged[DAMAGED_KEPT]; /* objects whose last read was damaged: a ring */
     uint32_t damaged_next;
-    const void *bad_object; /* damaged whenever this process reads it … */
-    int64_t bad_until_ns;   /* … until then */
-    int64_t rest_ns;        /* how long it stays dead this time; 0: the role's */
-    uint32_t searched;      /* heads asked for */
-    uint32_t opens;         /* 1 + the id that it is opening; 0: none */
+    const void *bad_object;   /* damaged whenever this process reads it … */
+    int64_t bad_until_ns;     /* … until then */
+    int64_t rest_ns;          /* how long it stays dead this time; 0: the role's */
+    key_kind last_effect;     /* kind of the last name that it asked to write or delete */
+    int64_t blocked_until_ns; /* a producer at a limit */
+    uint32_t searched;        /* heads asked for */
+    char launch[24];          /* of a trainer */
+    uint32_t opens;           /* 1 + the id that it is opening; 0: none */
     clock_source clock;
 };
 

@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "codec/small.h"
 #include "network.h"
+#include "protocol/limit.h"
 #include "tgb_maker.h"
 #include <inttypes.h>
 #include <stdio.h>
@@ -17,6 +18,7 @@
 #define FEUD_PAUSE_NS (200 * NS_PER_MS)
 #define CALM_QUOTA 2u
 #define STATE_OBJECT_BYTES 300u
+#define BLOCKED_PAUSE_NS (150 * NS_PER_MS)
 #define ALL_READY 1000u
 
 uint32_t produce_state_text(uint64_t offset, bool long_one, char *text, size_t size)
@@ -241,6 +243,8 @@ static void published(process *p, producer *d, const commit_report *r)
     if (e != NULL && token_equal(&e->token, &d->token)) {
         finished = e->finished;
         count = (uint32_t)(e->seq - (first - 1));
+    } else if (e == NULL && m->has_page) {
+        finished = d->intent.publish.finish; /* and moved to the page since */
     }
     if (count > stage_batches(d->stage)) {
         sim_violate(s, "I6", "%s was told of %u batches and staged %u", p->name, count,
@@ -264,11 +268,29 @@ static void published(process *p, producer *d, const commit_report *r)
         process_end(p, false);
 }
 
+/* It stands at a limit, drops nothing, and goes on when there is room. */
+static void blocked(process *p, producer *d)
+{
+    sim *s = p->sim;
+    keeper k;
+    const limit_kind kind = limit_reached(&s->genesis, chain_held(d->chain),
+                                          d->intent.publish.descriptors[0].shape.total_bytes, &k);
+    MARK_IF(s, BLOCKED_LAG, kind == LIMIT_LAG);
+    MARK_IF(s, BLOCKED_BYTES, kind == LIMIT_BYTES);
+    MARK_IF(s, BLOCKED_SWEEP, kind == LIMIT_SWEEP);
+    check_blocked(p, chain_held(d->chain), d->intent.publish.descriptors, d->intent.publish.count);
+    for (uint32_t i = 0; i < s->process_count; i++)
+        MARK_IF(s, BLOCKED_TOGETHER,
+                s->processes[i] != p && s->processes[i]->blocked_until_ns > s->now_ns);
+    d->not_before_ns = s->now_ns + 1 + (int64_t)rng_below(&p->random, BLOCKED_PAUSE_NS);
+    p->blocked_until_ns = d->not_before_ns;
+}
+
 static void refused(process *p, producer *d, const commit_report *r)
 {
     sim *s = p->sim;
-    story(s, p, "is refused: %s%s", bw_status_name(r->status),
-          r->open_unknown ? ", an attempt is open" : "");
+    story(s, p, "is refused: %s%s: %s", bw_status_name(r->status),
+          r->open_unknown ? ", an attempt is open" : "", r->error.message);
     if (r->open_unknown)
         doubt(p, d);
     switch (r->status) {
@@ -279,6 +301,9 @@ static void refused(process *p, producer *d, const commit_report *r)
         p->rest_ns = produce_fenced_rest(p);
         p->left = s->phase == PHASE_LIVENESS;
         break;
+    case BW_BLOCKED:
+        blocked(p, d);
+        return;
     case BW_SEALED:
         MARK(s, SEALED_PUBLISH);
         check_sealed(p);

@@ -375,7 +375,7 @@ static bool read_step(bare_reader *r, uint64_t step, uint64_t *nonce)
     fetch_plan plan;
     if (!find(r, step, &d))
         return false;
-    if (handout_plan(r->handout, step, &d, &plan, NULL) != BW_OK || plan.needs_footer)
+    if (handout_plan(r->handout, step, 0, &d, &plan, NULL) != BW_OK || plan.needs_footer)
         sim_defect("a step that cannot be planned");
     *nonce = d.record.nonce;
     if (read_slice(r, &plan, true))
@@ -393,7 +393,8 @@ uint32_t replay_read(const replay_plan *plan, uint64_t seed, mem_space *space, r
     judge(&r); /* where to start is asked of a proved newest manifest */
     const manifest *m = chain_held(r.chain);
     if (m == NULL || !m->sealed || segment_cache_new(CACHE_BYTES, &r.cache) != BW_OK ||
-        handout_new(chain_genesis(r.chain), (position){0, 0}, 1, &r.handout, NULL) != BW_OK ||
+        handout_new(chain_genesis(r.chain), (position){0, 0}, 1, MODE_SAME_BATCH, &r.handout,
+                    NULL) != BW_OK ||
         handout_start(r.handout, m, START_EARLIEST, 0, NULL) != BW_OK)
         sim_defect("nothing to read");
     while (!handout_at_end(r.handout, chain_held(r.chain))) {

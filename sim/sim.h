@@ -17,7 +17,8 @@
 #include "faults.h"
 #include "marks.h"
 
-#define PROCESSES_MAX 20u
+#define PROCESSES_MAX 24u
+#define GROUPS_HERE_MAX 2u
 #define VIOLATION_BYTES 512u
 
 typedef struct process process;
@@ -54,6 +55,12 @@ typedef struct sim_plan {
     uint32_t rank_slices[2];
     uint32_t skip_count; /* ranges that the job leaves out, from its first cursor on */
     uint64_t skips[2][2];
+    bool tagged; /* batches have tags, and the job reads only some */
+    uint32_t groups;
+    uint32_t max_lag, max_bytes; /* 0: no limit */
+    bool group_rivals, removes, forgets;
+    bool leavers; /* producers finish early and often, and come back */
+    uint32_t page_min;
     bool feud; /* rivals take over from each other all the time */
 } sim_plan;
 
@@ -80,6 +87,7 @@ typedef struct sim {
     history *history;
     uint32_t process_count;
     process *processes[PROCESSES_MAX];
+    struct job *jobs[GROUPS_HERE_MAX];
 
     uint64_t requests, handled;
     uint64_t trace; /* hash of everything that happened */

@@ -190,7 +190,18 @@ static void draw_plan(sim *s, const sim_options *options)
         p->skips[i][1] = at += pick(s, 1, 12);
         at += pick(s, 1, 40);
     }
+    p->groups = pick(s, 0, 3) == 0 ? 0 : pick(s, 1, 2);
+    p->group_rivals = pick(s, 0, 1) == 1;
+    p->removes = pick(s, 0, 3) == 0;
+    p->forgets = pick(s, 0, 3) == 0;
+    p->leavers = p->expected == 0 && pick(s, 0, 3) == 0;
+    p->page_min = pick(s, 1, 2);
+    p->max_lag = pick(s, 0, 2) == 0 ? pick(s, 8, 40) : 0;
+    p->max_bytes = pick(s, 0, 2) == 0 ? 1000 * pick(s, 40, 120) : 0;
     p->feud = p->producers > p->ids && pick(s, 0, 3) == 0;
+    rng own; /* so that what is drawn above stays what it was before there were tags */
+    rng_seed(&own, s->seed ^ 0x74616773);
+    p->tagged = rng_below(&own, 4) == 0;
 }
 
 static void make_genesis(sim *s)
@@ -204,13 +215,18 @@ static void make_genesis(sim *s)
                            .block_size = p->block_size,
                            .tail_cap = p->tail_cap,
                            .part_bytes = 4096,
-                           .page_min = 2};
+                           .page_min = p->page_min,
+                           .has_max_lag = p->groups > 0 && p->max_lag > 0,
+                           .has_max_bytes = p->groups > 0 && p->max_bytes > 0};
+    s->genesis.max_lag = s->genesis.has_max_lag ? p->max_lag : 0;
+    s->genesis.max_bytes = s->genesis.has_max_bytes ? p->max_bytes : 0;
     rng_bytes(&s->random, s->genesis.uuid, UUID_BYTES);
 }
 
 static void people(sim *s)
 {
     const sim_plan *p = &s->plan;
+    act_jobs(s);
     act_founders(s);
     for (uint32_t i = 0; i < p->producers; i++)
         act_producer(s, i);
@@ -221,6 +237,9 @@ static void people(sim *s)
     act_operator(s);
     for (uint32_t i = 0; i < p->openers; i++)
         act_opener(s, i);
+    act_trainers(s);
+    if (p->groups > 0)
+        act_janitor(s);
 }
 
 /* ---- the phases ---- */
@@ -330,6 +349,8 @@ void simulate(uint64_t seed, const sim_options *options, sim_result *result)
     network_free(s);
     history_free(s->history);
     vstore_free(s->store);
+    for (uint32_t i = 0; i < GROUPS_HERE_MAX; i++)
+        mem_free(s->jobs[i]);
     mem_free(s->heap);
     mem_free(s);
 }

@@ -113,6 +113,8 @@ object *vstore_object(vstore *v, const object_key *key, uint64_t hash)
     o->key = *key;
     o->kind = fields.kind;
     o->number = fields.number;
+    o->last = fields.last;
+    o->nonce = fields.nonce;
     *at = o;
     if (o->kind == KEY_MANIFEST)
         index_add(&v->manifests, o);
@@ -212,6 +214,31 @@ uint32_t vstore_list(const vstore *v, uint64_t after, uint64_t *versions, uint32
             break;
         }
         versions[count++] = i;
+    }
+    return count;
+}
+
+uint32_t vstore_names(const vstore *v, const char *prefix, const char *after, const object **out,
+                      uint32_t max, bool *more)
+{
+    const size_t size = strlen(prefix);
+    uint32_t count = 0;
+    *more = false;
+    for (uint32_t i = 0; i < BUCKETS; i++) {
+        for (const object *o = v->buckets[i]; o != NULL; o = o->bucket_next) {
+            const char *name = o->key.text;
+            if (o->now == NULL || strncmp(name, prefix, size) != 0 || strcmp(name, after) <= 0)
+                continue;
+            if (count == max && strcmp(out[count - 1]->key.text, name) < 0) {
+                *more = true;
+                continue;
+            }
+            *more |= count == max;
+            uint32_t at = count < max ? count++ : max - 1;
+            for (; at > 0 && strcmp(out[at - 1]->key.text, name) > 0; at--)
+                out[at] = out[at - 1];
+            out[at] = o;
+        }
     }
     return count;
 }

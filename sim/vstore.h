@@ -28,8 +28,9 @@ typedef struct object {
     object_key key;
     key_kind kind;
     uint64_t number;
-    blob *now;   /* NULL: absent */
-    blob *first; /* the first content ever; NULL: never held any */
+    uint64_t last, nonce; /* of a segment; of data and pages */
+    blob *now;            /* NULL: absent */
+    blob *first;          /* the first content ever; NULL: never held any */
     int64_t first_ns;
     uint32_t writes; /* that took effect */
     bool was_deleted;
@@ -57,5 +58,8 @@ void vstore_put(sim *s, object *o, blob *body, const flight *f);
 void vstore_delete(sim *s, object *o, const flight *f);
 /** Names of manifests after version `after`, in order, up to `max`; returns how many. */
 uint32_t vstore_list(const vstore *v, uint64_t after, uint64_t *versions, uint32_t max, bool *more);
+/** Names below `prefix` after `after`, in order, up to `max`; returns how many. */
+uint32_t vstore_names(const vstore *v, const char *prefix, const char *after, const object **out,
+                      uint32_t max, bool *more);
 
 #endif

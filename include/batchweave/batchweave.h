@@ -6,11 +6,14 @@
 
 #include <batchweave/config.h>
 #include <batchweave/consumer.h>
+#include <batchweave/doctor.h>
 #include <batchweave/error.h>
+#include <batchweave/group.h>
 #include <batchweave/producer.h>
 #include <batchweave/runtime.h>
 #include <batchweave/samples.h>
 #include <batchweave/space.h>
 #include <batchweave/status.h>
+#include <batchweave/tensors.h>
 
 #endif

@@ -53,9 +53,14 @@
       "false: nothing is flushed to the device; for benchmarks and tests only")                    \
     P(RETRY_LIMIT, "retry_limit", "space,init", "time", "30s", 0, NS_A_DAY,                        \
       "how long one request to the store is repeated while it fails in a way that may pass")       \
+    P(RECLAIM, "reclaim", "space", "switch", "true", 0, 0,                                         \
+      "after each pin a bounded pass of the sweep in the background; false: gc does it")           \
     P(POLICY, "policy", "producer", "text", "fixed:100", 0, 0,                                     \
-      "when to commit: naive, or fixed:N with N in milliseconds")                                  \
+      "when to commit: naive, fixed:N with N in milliseconds, incr, aimd:interval, aimd:rate, "    \
+      "dac, dac:P with P per cent of conflicts, or dac:map")                                       \
     P(KIND, "kind", "producer", "raw|samples|safetensors", "raw", 0, 0, "what the items are")      \
+    P(COMPRESS, "compress", "producer", "text", "none", 0, 0,                                      \
+      "how items are stored: none, zstd, or zstd:N with a level of 1 to 19; put packs them")       \
     P(MEDIA_TYPE, "media_type", "producer", "text", "", 0, 0,                                      \
       "kept in each batch's footer, at most 255 bytes")                                            \
     P(REOPEN, "reopen", "producer", "switch", "false", 0, 0, "open an id that has finished")       \
@@ -68,7 +73,11 @@
     P(EVENTS, "events", "producer", "integer", "65536", 0, 1 << 24,                                \
       "events queued, beyond which put waits; 0: RELEASED and COMMITTED are not queued")           \
     P(START, "start", "consumer", "text", "earliest", 0, 0,                                        \
-      "where to begin without a cursor: earliest, latest or a step")                               \
+      "where to begin without a cursor: earliest, latest or a step; a group begins where it "      \
+      "stands unless this is set")                                                                 \
+    P(LAUNCH, "launch", "consumer", "text", "", 0, 0,                                              \
+      "with a group: this launch of the job, one id for all its ranks and another at each start; " \
+      "else Slurm's or torchrun's")                                                                \
     P(D, "d", "consumer", "integer", NULL, 0, U32, "data-parallel position; with c")               \
     P(C, "c", "consumer", "integer", NULL, 0, U32, "context-parallel position; default 0")         \
     P(RANK, "rank", "consumer", "integer", NULL, 0, U32, "rank in the job; with world")            \
@@ -76,6 +85,17 @@
     P(TP, "tp", "consumer", "integer", "1", 1, U32, "tensor-parallel ranks that share a position") \
     P(PP, "pp", "consumer", "integer", "1", 1, U32,                                                \
       "pipeline-parallel ranks that share a position")                                             \
+    P(RESCALE, "rescale", "consumer", "text", "same_batch", 0, 0,                                  \
+      "a job with another dp than the namespace: same_batch keeps the global batch, scale_batch "  \
+      "the batch of a rank")                                                                       \
+    P(TAGS, "tags", "consumer", "text", "", 0, 0,                                                  \
+      "only steps of these tags are read: N, N-M or N- (no end), by commas, ascending; all: "      \
+      "every "                                                                                     \
+      "tag; else as the cursor says; the same for all ranks")                                      \
+    P(SKIP_TO_TIP, "skip_to_tip", "consumer", "switch", "false", 0, 0,                             \
+      "go on at the next step to be committed, and skip what the cursor has not reached; without " \
+      "a "                                                                                         \
+      "cursor the same as start=latest")                                                           \
     P(PREFETCH, "prefetch", "consumer", "integer", "8", 1, 4096, "steps read ahead")               \
     P(VERIFY, "verify", "consumer", "switch", "true", 0, 0,                                        \
       "false: the bytes of items are not checked; for benchmarks only")                            \
@@ -85,8 +105,16 @@
     P(PREFIX, "prefix", "report", "text", "", 0, 0, "list: only names that begin so")              \
     P(DEEP, "deep", "report", "switch", "false", 0, 0, "verify: every byte of every item too")     \
     P(APPLY, "apply", "report", "switch", "false", 0, 0, "gc: delete, do not only say what")       \
+    P(MANIFESTS_ONLY, "manifests_only", "report", "switch", "false", 0, 0,                         \
+      "gc: old manifests only, neither data nor orphans")                                          \
+    P(ORPHANS, "orphans", "report", "switch", "true", 0, 0,                                        \
+      "gc: list the store for what no manifest names")                                             \
+    P(STEPS_MAX, "steps_max", "report", "integer", "0", 0, U63,                                    \
+      "gc: data of at most so many steps; 0: no limit")                                            \
     P(BLOCKS_MAX, "blocks_max", "report", "integer", "0", 0, U32,                                  \
       "gc: retire at most so many blocks; 0: no limit")                                            \
+    P(PROGRESS, "progress", "report", "switch", "false", 0, 0,                                     \
+      "verify, gc: a line a second of how far it is")                                              \
     P(REPORT_TIMEOUT, "report_timeout", "report", "time", "60s", 0, NS_A_DAY,                      \
       "how long a report waits for the newest manifest")
 

@@ -77,6 +77,128 @@
     X(cursor_nonce_unchecked, "protocol/test_handout",                                             \
       "section 10: another history is not noticed")                                                \
     X(another_genesis_is_ours, "sim", "a founder takes another's genesis for its own")             \
+    X(launch_below_trim, "protocol/test_intent_launch",                                            \
+      "section 11: a launch begins below the trim step")                                           \
+    X(launch_without_hold, "protocol/test_intent_launch",                                          \
+      "section 11: a resumed group keeps only its pins")                                           \
+    X(launch_number_refixed, "protocol/test_intent_launch",                                        \
+      "section 8: a launch fixes its number anew at every base")                                   \
+    X(launch_number_alone, "protocol/test_intent_launch",                                          \
+      "section 8: a launch fences whoever has the number it saw")                                  \
+    X(launch_takes_any_cursor, "protocol/test_launch",                                             \
+      "section 10: ranks with other cursors start all the same")                                   \
+    X(release_by_id, "protocol/test_intent_pin",                                                   \
+      "section 8: a release does not look at the nonce")                                           \
+    X(pin_below_trim, "protocol/test_intent_pin",                                                  \
+      "section 11: a pin below the trim step is taken")                                            \
+    X(pin_beyond_end, "protocol/test_intent_pin",                                                  \
+      "section 11: a pin beyond the next step is taken")                                           \
+    X(pin_of_any_launch, "protocol/test_intent_pin",                                               \
+      "section 11: a zombie's pins and releases are taken")                                        \
+    X(hold_not_raised, "protocol/test_intent_pin",                                                 \
+      "section 11: a pin above the hold leaves the hold")                                          \
+    X(hold_follows_any_pin, "protocol/test_intent_pin",                                            \
+      "section 11: a pin below the hold lowers it")                                                \
+    X(same_pin_leaves_hold, "protocol/test_intent_pin",                                            \
+      "section 11: a pin that is there of an earlier launch leaves the hold")                      \
+    X(release_moves_hold, "protocol/test_intent_pin",                                              \
+      "section 11: a release moves the hold to the highest step released")                         \
+    X(w_of_newest_pins, "protocol/test_intent_pin",                                                \
+      "section 2: W is taken of each group's newest pin")                                          \
+    X(trim_of_base_only, "protocol/test_intent_pin",                                               \
+      "section 8: what a pin or release frees is not trimmed")                                     \
+    X(group_rm_of_any_launch, "protocol/test_intent_launch",                                       \
+      "section 8: group rm does not look at the launch")                                           \
+    X(forget_any_epoch, "protocol/test_intent_forget",                                             \
+      "section 8: forget does not look at the epoch")                                              \
+    X(already_from_old_base, "protocol/test_commit_groups",                                        \
+      "section 8: a pin is told from a base long gone")                                            \
+    X(doubt_forgotten, "protocol/test_commit_groups",                                              \
+      "R8: a witness that saw no pin says that none was made")                                     \
+    X(swept_drops_too_much, "protocol/test_intent_swept",                                          \
+      "section 11: the reference that holds the swept step leaves")                                \
+    X(swept_bytes_forgotten, "protocol/test_intent_swept",                                         \
+      "section 11: swept bytes are not counted")                                                   \
+    X(swept_entries_forgotten, "protocol/test_intent_swept",                                       \
+      "section 11: producers' swept seq and offset stay")                                          \
+    X(swept_from_anywhere, "protocol/test_intent_swept",                                           \
+      "section 11: a sweep counts what another has counted")                                       \
+    X(page_moves_unswept, "protocol/test_intent_swept",                                            \
+      "section 6: who is not wholly swept moves to the page")                                      \
+    X(page_min_ignored, "protocol/test_intent_swept",                                              \
+      "section 6: a page is written for a single producer")                                        \
+    X(parts_above_trim, "protocol/test_reclaim",                                                   \
+      "section 11: parts above the proved trim step are deleted")                                  \
+    X(swept_before_answered, "protocol/test_reclaim",                                              \
+      "section 11: swept is committed before the deletes are answered")                            \
+    X(segments_before_swept, "protocol/test_reclaim_kills",                                        \
+      "section 11: segments go before the chain says that they are swept")                         \
+    X(segment_half_swept, "protocol/test_reclaim_kills",                                           \
+      "section 11: a segment goes of which some steps are not swept")                              \
+    X(fenced_sweep_deletes, "protocol/test_reclaim",                                               \
+      "section 11: a sweep that was overtaken deletes what it did not commit")                     \
+    X(resume_state_goes, "protocol/test_reclaim_kills",                                            \
+      "section 11: the resume state that the map names is swept")                                  \
+    X(listed_state_goes, "protocol/test_reclaim_kills",                                            \
+      "section 11: the resume state that map or page name is taken for an orphan")                 \
+    X(listed_segment_goes, "protocol/test_reclaim",                                                \
+      "section 11: a segment that is still referred to is taken for an orphan")                    \
+    X(coming_page_goes, "protocol/test_reclaim",                                                   \
+      "section 11: a page goes that a coming version may refer to")                                \
+    X(orphan_in_flight, "protocol/test_reclaim",                                                   \
+      "section 11: what may be published yet is taken for an orphan")                              \
+    X(orphan_by_tail_alone, "protocol/test_reclaim",                                               \
+      "section 11: an orphan's verdict does not look into segments")                               \
+    X(strangers_go, "protocol/test_reclaim",                                                       \
+      "section 11: data of an id that the chain never named is deleted")                           \
+    X(moved_before_swept, "protocol/test_reclaim",                                                 \
+      "section 6: a page is made with those of whom something is left")                            \
+    X(page_not_durable, "protocol/test_reclaim",                                                   \
+      "section 6: a page is referred to before its put is answered")                               \
+    X(page_of_any_base, "protocol/test_reclaim",                                                   \
+      "section 6: a page made for another version is referred to")                                 \
+    X(max_lag_of_oldest_pin, "protocol/test_limit",                                                \
+      "section 11: max_lag counts from the oldest pin")                                            \
+    X(max_bytes_of_all_time, "protocol/test_limit", "section 11: max_bytes counts what was swept") \
+    X(limit_unshared, "protocol/test_limit", "R3: one commit takes all the room")                  \
+    X(limit_share_rounds_down, "protocol/test_limit", "R3: a share may be no TGB at all")          \
+    X(limit_counts_departed, "protocol/test_limit", "R3: who has finished has a share")            \
+    X(limit_blames_pin, "protocol/test_limit",                                                     \
+      "section 11: what waits for a sweep is said to wait for a pin")                              \
+    X(limit_without_group, "protocol/test_limit", "section 2: without a group limits apply")       \
+    X(page_forgets_older, "protocol/test_reclaim_kills",                                           \
+      "section 6: the next page has only those who depart now")                                    \
+    X(page_keeps_first_leave, "protocol/test_reclaim_kills",                                       \
+      "section 6: who departs again stands on the page as it left first")                          \
+    X(overtaken_is_damage, "protocol/test_reclaim_kills",                                          \
+      "section 10: what another sweep deleted is told as damage")                                  \
+    X(sweep_gives_up, "protocol/test_reclaim_kills", "a request without an answer ends a pass")    \
+    X(departed_are_strangers, "protocol/test_reclaim_lives",                                       \
+      "section 11: orphans of those on the page stay for ever")                                    \
+    X(refused_from_old_base, "protocol/test_commit_groups",                                        \
+      "section 8: FENCED is told from a base long gone")                                           \
+    X(pin_leaves_no_trace, "protocol/test_commit_groups",                                          \
+      "R7: a pin of ours in the chain does not close its attempt")                                 \
+    X(incr_always, "protocol/test_cadence", "section 9: incr grows with each attempt")             \
+    X(aimd_readings_swapped, "protocol/test_cadence", "section 9: the rate grows with a conflict") \
+    X(dac_counts_itself, "protocol/test_cadence", "section 9: a producer competes with itself")    \
+    X(dac_without_duty, "protocol/test_cadence", "section 9: dac knows no duty budget")            \
+    X(dac_blind_to_conflicts, "protocol/test_cadence",                                             \
+      "section 9: a lost race leaves gap and window as they are")                                  \
+    X(dac_without_jitter, "protocol/test_cadence",                                                 \
+      "section 9: producers with equal windows attempt together")                                  \
+    X(rescale_row_off_by_one, "sim",                                                               \
+      "section 10: a rank of another mesh reads its neighbour's slices")                           \
+    X(tip_leaves_no_range, "protocol/test_launch",                                                 \
+      "section 10: what a launch skips to the tip is not in its cursor")                           \
+    X(tip_stays, "sim", "section 10: a launch that skips to the tip begins where it was")          \
+    X(skips_ignored_by_one_rank, "sim", "section 10: one rank reads what the job skips")           \
+    X(tags_ignored_by_one_rank, "sim",                                                             \
+      "section 10: one rank reads steps of tags that the job does not want")                       \
+    X(rescale_slice_major, "protocol/test_rescale",                                                \
+      "section 10: a rank of another mesh hands out slice after slice")                            \
+    X(packed_bomb_allowed, "codec/test_packing",                                                   \
+      "section 6: an item of few bytes may claim any memory")                                      \
     X(crc_unchecked, "sim", "the CRC of objects is not checked")                                   \
     X(frame_crc_unchecked, "sim", "the CRC of items is not checked")                               \
     X(segment_hash_unchecked, "codec/test_segment", "a segment need not be the one referred to")   \

@@ -9,6 +9,7 @@
 
 #include "base/alloc.h"
 #include "codec/small.h"
+#include "protocol/limit.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -258,10 +259,13 @@ static bw_status settle_machine(bw_producer *p)
 
 static void attempt_ended(bw_producer *p, const commit_report *r, bool urgent)
 {
+    const manifest *m = chain_held(p->worker.chain);
     const cadence_attempt attempt = {
         .now_ns = now(),
         .fragile_ns = r->fragile_ns,
         .conflict = r->end == COMMIT_LOST,
+        .active = m != NULL ? limit_active(m) : 0,
+        .mapped = m != NULL ? m->producer_count : 0,
     };
     cadence_attempted(&p->worker.cadence, &attempt, &p->worker.rng);
     p->worker.not_before_ns = 0;

@@ -5,7 +5,9 @@
 #include "base/alloc.h"
 #include "base/invariant.h"
 #include "client/follower.h"
+#include "client/slicepool.h"
 #include "client/stats.h"
+#include "protocol/limit.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -20,11 +22,21 @@ static int64_t now(void)
 
 /* ---- open ---- */
 
+static size_t window_bytes(const bw_consumer *c)
+{
+    return c->prefetch * sizeof *c->locked.ring;
+}
+
 static void destroy(bw_consumer *c)
 {
+    if (c->locked.ring != NULL)
+        budget_give(c->space->runtime->budget, window_bytes(c));
     handout_free(c->locked.handout);
     manifest_unref(c->locked.manifest);
     mem_free(c->locked.ring);
+    slice_pool_close(c->pool);
+    mem_free(c->group);
+    mem_free(c->launch);
     lock_destroy(&c->lock);
     mem_free(c);
 }
@@ -40,18 +52,23 @@ static bw_status consumer_new(bw_space *space, const consumer_options *options, 
     }
     c->space = space;
     c->position = p;
-    c->prefetch = options->prefetch;
     c->verify = options->verify;
     gate_init(&c->changed);
     atomic_init(&c->interrupted, 0);
     atomic_init(&c->wanted, 0u);
-    c->locked.ring = mem_array(c->prefetch, sizeof *c->locked.ring);
-    bw_status status = BW_OK;
-    if (c->locked.ring == NULL)
-        status = error_set(error, BW_NOMEM, "no memory for a window of %u steps", c->prefetch);
-    if (status == BW_OK)
-        status =
-            handout_new(g, p, options->dp != 0 ? options->dp : g->dp, &c->locked.handout, error);
+    bw_status status = handout_new(g, p, options->dp != 0 ? options->dp : g->dp, options->mode,
+                                   &c->locked.handout, error);
+    if (status == BW_OK) {
+        c->reads = handout_reads(c->locked.handout);
+        c->prefetch = options->prefetch * c->reads;
+        c->locked.ring = mem_array(c->prefetch, sizeof *c->locked.ring);
+        /* Kilobytes each: with many ranks and small slices no small part of what they take. */
+        if (c->locked.ring != NULL)
+            (void)budget_take(space->runtime->budget, window_bytes(c), true);
+        /* The window, and as many that the caller may hold. */
+        if (c->locked.ring == NULL || slice_pool_new(2 * c->prefetch, &c->pool) != BW_OK)
+            status = error_set(error, BW_NOMEM, "no memory for a window of %u slices", c->prefetch);
+    }
     if (status != BW_OK) {
         destroy(c);
         return status;
@@ -60,62 +77,19 @@ static bw_status consumer_new(bw_space *space, const consumer_options *options, 
     return BW_OK;
 }
 
-/* The cursor's nonce against the step that it was read from, where that is still described. */
-static bw_status check_history(bw_consumer *c, const manifest *m, bw_error *error)
-{
-    uint64_t step = 0;
-    if (!handout_nonce_step(c->locked.handout, m, &step))
-        return BW_OK;
-    store *own = NULL;
-    BW_TRY(space_store(c->space, &own, error));
-    step_entry entry;
-    bw_status status =
-        segments_get(&c->space->segments, own, c->space->genesis, m, step, &entry, error);
-    store_close(own);
-    if (status == BW_OK)
-        return handout_check_nonce(c->locked.handout, step, entry.descriptor.record.nonce, error);
-    /* Swept between the two reads: then it is not described any more, and nothing is to be checked.
-     */
-    return status == BW_NOT_FOUND || status == BW_TRIMMED ? BW_OK : status;
-}
-
-static bw_status find_start(bw_consumer *c, const consumer_options *options, const cursor *from,
-                            bool alone, int64_t deadline_ns, bw_error *error)
-{
-    if (from == NULL && options->start == START_LATEST && !alone)
-        return error_set(error, BW_INVALID,
-                         "start=latest would be found out by each rank for itself, and they would "
-                         "disagree; give a step or a cursor");
-    follower *f = c->space->follower;
-    manifest *m = NULL;
-    BW_TRY(follower_answer(f, follower_ask(f), deadline_ns, &m, error));
-    bw_status status;
-    if (from != NULL) {
-        status = handout_resume(c->locked.handout, m, from, error);
-        if (status == BW_OK)
-            status = check_history(c, m, error);
-    } else {
-        status = handout_start(c->locked.handout, m, options->start, options->start_step, error);
-    }
-    c->locked.plan_step = handout_step(c->locked.handout);
-    manifest_unref(m);
-    return status;
-}
-
 bw_status consumer_open(bw_space *space, const consumer_options *options, const cursor *from,
                         int64_t timeout_ns, bw_consumer **out, bw_error *error)
 {
     const int64_t deadline_ns = clock_deadline(clock_system(), timeout_ns);
-    position p;
-    bool alone = false;
+    consumer_seat seat;
     bw_consumer *c = NULL;
     BW_TRY(space_check_chain(space, error));
-    BW_TRY(position_resolve(options, space->genesis, &p, &alone, error));
+    BW_TRY(position_resolve(options, space->genesis, &seat, error));
     BW_TRY(follower_start(space, error));
     if (executor_start(space->runtime->executor) != BW_OK)
         return error_set(error, BW_NOMEM, "no memory for the executor's threads");
-    BW_TRY(consumer_new(space, options, p, &c, error));
-    const bw_status status = find_start(c, options, from, alone, deadline_ns, error);
+    BW_TRY(consumer_new(space, options, seat.position, &c, error));
+    const bw_status status = consumer_begin(c, options, &seat, from, deadline_ns, error);
     if (status != BW_OK) {
         destroy(c);
         return status;
@@ -213,16 +187,33 @@ void consumer_loaded(bw_consumer *c, const segment_ref *ref, bw_status status,
 
 /* ---- next ---- */
 
+fetch *consumer_front(bw_consumer *c)
+{
+    if (c->locked.count == 0)
+        return NULL;
+    fetch *first = &c->locked.ring[c->locked.first];
+    if (c->reads == 1 || first->state != FETCH_READY)
+        return first;
+    uint32_t nth, item;
+    handout_pick(c->locked.handout, first->slice->items, &nth, &item);
+    return &c->locked.ring[(c->locked.first + nth) % c->prefetch];
+}
+
 static bw_item *take_locked(bw_consumer *c, fetch *f)
 {
     slice *s = f->slice;
-    bw_item *item = slice_item(s, handout_item(c->locked.handout));
+    handout *h = c->locked.handout;
+    uint32_t nth, index;
+    handout_pick(h, s->items, &nth, &index);
+    bw_item *item = slice_item(s, index);
+    item->order = handout_item(h);
+    item->total = handout_items(h, s->items);
     c->locked.stats.items++;
-    c->locked.stats.bytes += s->frames[item->index].stored_bytes;
-    handout_advance(c->locked.handout, s->items, s->nonce);
-    if (handout_step(c->locked.handout) != f->step) {
+    c->locked.stats.bytes += s->frames[item->index].plain_bytes;
+    handout_advance(h, s->items, s->nonce);
+    if (item->order + 1 == item->total) {
         c->locked.stats.steps++;
-        prefetch_pop_locked(c, f);
+        prefetch_pop_locked(c);
     }
     return item;
 }
@@ -266,12 +257,38 @@ static int64_t commit_age_ms(const manifest *m)
     return clock_age_ms(clock_system(), m->clock_ms);
 }
 
+/* At which limit the next batch stands, one of mean size. */
+static limit_kind limit_of(const bw_consumer *c, const manifest *m, keeper *k)
+{
+    const uint64_t mean = m->next > 0 ? m->committed_bytes / m->next : 0;
+    return limit_reached(c->space->genesis, m, mean, k);
+}
+
+/* Producers that wait for a group wait for this job when it is its own: then nobody moves, until it
+ * pins a later step (DESIGN 11). */
+static const char *tell_limit(const bw_consumer *c, const manifest *m, char *text)
+{
+    keeper k = {.step = 0};
+    char limit[LIMIT_TEXT_BYTES];
+    const limit_kind kind = limit_of(c, m, &k);
+    if (kind == LIMIT_NONE)
+        return "";
+    const bool own =
+        kind != LIMIT_SWEEP && c->group != NULL && view_equal(k.group->name, view_text(c->group));
+    (void)snprintf(text, LIMIT_TEXT_BYTES + 256, "; producers stand at %s%s",
+                   limit_tell(c->space->genesis, m, kind, &k, limit),
+                   own ? ": this job and its producers wait for each other until it pins a later "
+                         "step; the limit is smaller than what it reads between two checkpoints"
+                       : "");
+    return text;
+}
+
 /* The time is over: with the facts that tell a slow producer from a dead one, and both from a slow
  * store. */
 static bw_status starved_locked(const bw_consumer *c, const fetch *f, bw_error *error)
 {
     const manifest *m = c->locked.manifest;
-    const uint64_t step = handout_step(c->locked.handout);
+    const uint64_t step = handout_reading(c->locked.handout);
     if (c->locked.failure.code != BW_OK) {
         error_copy(error, &c->locked.failure);
         return c->locked.failure.code;
@@ -280,7 +297,7 @@ static bw_status starved_locked(const bw_consumer *c, const fetch *f, bw_error *
         error_copy(error, &f->error);
         return f->error.code;
     }
-    char producers[128];
+    char producers[128], limit[LIMIT_TEXT_BYTES + 256];
     if (f != NULL)
         (void)error_set(error, BW_STARVED,
                         "step %" PRIu64 " is committed and still being read; the newest step is "
@@ -289,9 +306,9 @@ static bw_status starved_locked(const bw_consumer *c, const fetch *f, bw_error *
     else
         (void)error_set(error, BW_STARVED,
                         "step %" PRIu64 " is not committed yet: version %" PRIu64 " has %" PRIu64
-                        " steps; %s; the last commit is %.1f s old by its committer's clock",
+                        " steps; %s; the last commit is %.1f s old by its committer's clock%s",
                         step, m->version, m->next, tell_producers(m, producers),
-                        (double)commit_age_ms(m) / 1000);
+                        (double)commit_age_ms(m) / 1000, tell_limit(c, m, limit));
     error_set_step(error, step);
     return BW_STARVED;
 }
@@ -308,12 +325,16 @@ static bw_status verdict_locked(bw_consumer *c, fetch *f, bw_error *error)
         return status;
     }
     if (f == NULL && handout_at_end(h, m)) {
-        (void)error_set(error, BW_END, "the namespace is sealed and ends at step %" PRIu64,
-                        m->next);
+        const uint64_t left = m->next > handout_reading(h) ? m->next - handout_reading(h) : 0;
+        (void)error_set(error, BW_END, "the namespace is sealed and ends at step %" PRIu64 "%s",
+                        m->next,
+                        left > 0 ? "; the last steps are no whole training step of this job, and "
+                                   "are not delivered"
+                                 : "");
         error_set_step(error, m->next);
         return BW_END;
     }
-    if (f == NULL && handout_step(h) < m->trim) {
+    if (f == NULL && handout_reading(h) < m->trim) {
         (void)error_set(error, BW_TRIMMED,
                         "step %" PRIu64 " is not retained: the trim step is %" PRIu64,
                         handout_step(h), m->trim);
@@ -442,7 +463,7 @@ static const char *reason_locked(bw_consumer *c)
         return "store";
     if (handout_at_end(c->locked.handout, c->locked.manifest))
         return "end";
-    return handout_step(c->locked.handout) < c->locked.manifest->trim ? "trimmed" : "no batch";
+    return handout_reading(c->locked.handout) < c->locked.manifest->trim ? "trimmed" : "no batch";
 }
 
 bw_status consumer_wait_reason(bw_consumer *c, char *json, size_t cap, size_t *length,
@@ -466,6 +487,12 @@ bw_status consumer_wait_reason(bw_consumer *c, char *json, size_t cap, size_t *l
     json_put_u64(&out, "producers_alive", seen.alive);
     json_put_u64(&out, "producers_finished", seen.finished);
     json_put_i64(&out, "last_commit_age_ms", commit_age_ms(m));
+    char limit[LIMIT_TEXT_BYTES + 256];
+    const char *told = tell_limit(c, m, limit);
+    if (*told != '\0')
+        json_put_text(&out, "limit", told + 2);
+    else
+        json_put_null(&out, "limit");
     const bw_error *why = c->locked.failure.code != BW_OK ? &c->locked.failure
                           : f != NULL                     ? &f->error
                                                           : NULL;
@@ -499,6 +526,7 @@ bw_status consumer_stats_json(bw_consumer *c, char *json, size_t cap, size_t *le
     json_put_u64(&out, "next_step", c->locked.manifest->next);
     json_put_u64(&out, "items", s->items);
     json_put_u64(&out, "steps", s->steps);
+    json_put_u64(&out, "passed", s->passed);
     json_put_u64(&out, "bytes", s->bytes);
     json_put_u64(&out, "waits", s->waits);
     json_put_u64(&out, "reads", s->reads);

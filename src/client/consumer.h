@@ -24,8 +24,16 @@ typedef struct consumer_options {
     uint32_t d, c;
     uint32_t rank, world;
     uint32_t dp, cp, tp, pp; /* of the job; dp, cp 0: the namespace's */
+    bool has_start;          /* with a group: else where the group stands */
     start_kind start;
     uint64_t start_step;
+    const char *group;  /* NULL: none */
+    const char *launch; /* "": the job's, of its scheduler */
+    cursor_mode mode;
+    bool has_tags; /* else the cursor's */
+    uint32_t tag_count;
+    tag_range tags[TAGS_MAX];
+    bool skip_to_tip;
     uint32_t prefetch; /* steps */
     bool verify;
 } consumer_options;
@@ -38,6 +46,7 @@ struct bw_cursor {
 typedef enum fetch_state {
     FETCH_PLANNED, /* waits for its descriptor or for room in the byte budget */
     FETCH_SEGMENT, /* waits for the follower to read `needed` */
+    FETCH_PASSED,  /* its tag is not wanted */
     FETCH_READING, /* a job has it */
     FETCH_SUSPECT, /* missing or damaged: waits for a proved newest manifest to judge by */
     FETCH_READY,
@@ -51,6 +60,7 @@ typedef struct fetch {
     bw_consumer *consumer;
     fetch_state state;
     uint64_t step;
+    uint32_t nth; /* of the slices that the rank reads of it */
     step_entry entry;
     slice_request request;
     slice *slice; /* ready */
@@ -63,7 +73,7 @@ typedef struct fetch {
 } fetch;
 
 typedef struct consumer_stats {
-    uint64_t items, steps, bytes, reads, refetches, waits;
+    uint64_t items, steps, passed, bytes, reads, refetches, waits;
     hist wait_ns, fetch_ns;
 } consumer_stats;
 
@@ -71,8 +81,11 @@ struct bw_consumer {
     bw_space *space;
     bw_consumer *next; /* the follower's list */
     position position;
-    uint32_t prefetch;
+    uint32_t reads;    /* slices of one step */
+    uint32_t prefetch; /* slices read ahead: whole steps */
     bool verify;
+    char *group, *launch; /* NULL: none */
+    slice_pool *pool;
     gate changed;
     atomic_int interrupted;
     atomic_uint_least64_t wanted; /* the follower finds steps below it */
@@ -86,6 +99,8 @@ struct bw_consumer {
         fetch *ring;
         uint32_t first, count;
         uint64_t plan_step; /* next step to plan */
+        uint64_t
+            unpacked_bytes; /* of the slice read last: the next one is likely to take as many */
         uint32_t jobs;
         bool closing;
         consumer_stats stats;
@@ -96,6 +111,9 @@ bw_status consumer_open(bw_space *space, const consumer_options *options, const 
                         int64_t timeout_ns, bw_consumer **out, bw_error *error);
 bw_status consumer_next(bw_consumer *c, int64_t timeout_ns, bw_item **item, bw_error *error);
 bw_status consumer_cursor(bw_consumer *c, bw_cursor **out, bw_error *error);
+/** Where a job begins that tells its ranks by other means than a group. */
+bw_status consumer_start(bw_space *space, const consumer_options *options, const cursor *from,
+                         int64_t timeout_ns, bw_cursor **out, bw_error *error);
 bw_status cursor_wrap(const cursor *from, bw_cursor **out, bw_error *error);
 void cursor_unwrap(bw_cursor *c);
 bw_status consumer_wait_reason(bw_consumer *c, char *json, size_t cap, size_t *length,
@@ -105,10 +123,18 @@ bw_status consumer_stats_json(bw_consumer *c, char *json, size_t cap, size_t *le
 void consumer_interrupt(bw_consumer *c, bool on);
 void consumer_close(bw_consumer *c);
 
-/** Where this process stands in the mesh: from the options, else torchrun's environment, else the
- * only position there is. */
-bw_status position_resolve(const consumer_options *options, const genesis *g, position *out,
-                           bool *alone, bw_error *error);
+typedef struct consumer_seat {
+    position position;
+    bool alone;   /* the job has no other rank */
+    bool commits; /* it is the rank that speaks for the job */
+} consumer_seat;
+/** Where this process stands in the mesh: from the options, else the environment of torchrun, Slurm
+ * or MPI, else the only position there is. */
+bw_status position_resolve(const consumer_options *options, const genesis *g, consumer_seat *out,
+                           bw_error *error);
+/** Finds out where the rank begins; registers or joins the group's launch. */
+bw_status consumer_begin(bw_consumer *c, const consumer_options *options, const consumer_seat *seat,
+                         const cursor *from, int64_t deadline_ns, bw_error *error);
 
 /* ---- for the follower ---- */
 
@@ -125,13 +151,11 @@ void consumer_loaded(bw_consumer *c, const segment_ref *ref, bw_status status,
 
 /* ---- prefetch.c; under the consumer's lock ---- */
 
-static inline fetch *consumer_front(bw_consumer *c)
-{
-    return c->locked.count > 0 ? &c->locked.ring[c->locked.first] : NULL;
-}
+/** What the next item is read from; NULL when its step is not known to be committed. */
+fetch *consumer_front(bw_consumer *c);
 void prefetch_pump_locked(bw_consumer *c);
-/** The front step `f` was handed out. */
-void prefetch_pop_locked(bw_consumer *c, fetch *f);
+/** The front step was handed out. */
+void prefetch_pop_locked(bw_consumer *c);
 /** Before the lock is released by who used handout or lookup: the handle is finished when an
  * invariant was broken in this thread. */
 void consumer_mind_locked(bw_consumer *c);

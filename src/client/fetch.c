@@ -42,7 +42,7 @@ static bw_status read_slice(bw_space *space, reader *r, const step_entry *entry,
         .verify = true,
         .map = true,
     };
-    BW_TRY(handout_plan(h, entry->step, &entry->descriptor, &request.plan, error));
+    BW_TRY(handout_plan(h, entry->step, 0, &entry->descriptor, &request.plan, error));
     request.reserved = slice_estimate(space->genesis, &request.plan);
     (void)budget_take(request.budget, request.reserved, true);
     bw_status status = slice_fetch(&request, drive_store(r->drive), out, error);
@@ -67,7 +67,7 @@ bw_status fetch_item(bw_space *space, uint64_t step, position p, uint32_t item, 
     if (p.d >= g->dp || p.c >= g->cp)
         return error_set(error, BW_INVALID, "position (%u, %u) lies outside the mesh %u × %u", p.d,
                          p.c, g->dp, g->cp);
-    BW_TRY(handout_new(g, p, g->dp, &h, error));
+    BW_TRY(handout_new(g, p, g->dp, MODE_SAME_BATCH, &h, error));
     bw_status status = reader_open(space, deadline_ns, &r, error);
     if (status != BW_OK) {
         handout_free(h);

@@ -11,6 +11,7 @@
 #include "base/alloc.h"
 #include "base/faultpoint.h"
 #include "client/follower.h"
+#include "codec/packing.h"
 #include <inttypes.h>
 #include <string.h>
 
@@ -52,6 +53,12 @@ static bool may_pass(bw_status status)
     return status == BW_IO || status == BW_NOMEM || status == BW_TIMEOUT || status == BW_NO_SPACE;
 }
 
+/* One of the slices of the step that comes next. */
+static bool in_front_locked(const bw_consumer *c, const fetch *f)
+{
+    return c->locked.count > 0 && f->step == c->locked.ring[c->locked.first].step;
+}
+
 static void settle_locked(fetch *f, bw_status status, int64_t began_ns)
 {
     bw_consumer *c = f->consumer;
@@ -78,7 +85,7 @@ static void settle_locked(fetch *f, bw_status status, int64_t began_ns)
     }
     /* Under the lock: once the last job is counted off and the lock is free, the consumer may be
      * gone. */
-    if (f == consumer_front(c) || c->locked.closing)
+    if (in_front_locked(c, f) || c->locked.closing)
         gate_open(&c->changed);
 }
 
@@ -97,6 +104,8 @@ static void fetch_run(job *j, uint32_t worker)
         status = slice_fetch(&f->request, s, &made, &error);
     lock_acquire(&c->lock);
     f->slice = made;
+    if (made != NULL)
+        c->locked.unpacked_bytes = frame_unpacked_bytes(made->frames, made->items);
     if (status != BW_OK)
         error_copy(&f->error, &error);
     settle_locked(f, status, began_ns);
@@ -114,6 +123,7 @@ static void read_locked(fetch *f)
     f->first_try_ns = clock_now(clock_system());
     f->request.genesis = c->space->genesis;
     f->request.handout = c->locked.handout;
+    f->request.pool = c->pool;
     f->request.budget = c->space->runtime->budget;
     f->request.verify = c->verify;
     f->request.map = f->misses == 0; /* a second look takes the other way */
@@ -127,7 +137,8 @@ static void read_locked(fetch *f)
  * room. */
 static bool reserve_locked(fetch *f, bool front)
 {
-    const uint64_t bytes = slice_estimate(f->consumer->space->genesis, &f->request.plan);
+    const uint64_t bytes = slice_estimate(f->consumer->space->genesis, &f->request.plan) +
+                           f->consumer->locked.unpacked_bytes + SLICE_SLACK_BYTES;
     if (!budget_take(f->consumer->space->runtime->budget, bytes, front))
         return false;
     f->request.reserved = bytes;
@@ -157,8 +168,12 @@ static bool plan_locked(fetch *f, bool front)
     case LOOKUP_FAILED:
         return false;
     }
-    const bw_status status =
-        handout_plan(c->locked.handout, f->step, &f->entry.descriptor, &f->request.plan, &f->error);
+    if (handout_passes(c->locked.handout, f->step, f->entry.descriptor.shape.tag)) {
+        f->state = FETCH_PASSED;
+        return true;
+    }
+    const bw_status status = handout_plan(c->locked.handout, f->step, f->nth, &f->entry.descriptor,
+                                          &f->request.plan, &f->error);
     if (status != BW_OK) {
         fail_locked(f, status);
         return true;
@@ -186,48 +201,99 @@ static void judge_locked(fetch *f)
     }
 }
 
-static void extend_locked(bw_consumer *c)
+/* All that the rank reads of one more step. */
+static void add_step_locked(bw_consumer *c)
 {
-    const manifest *m = c->locked.manifest;
-    while (c->locked.count < c->prefetch && c->locked.plan_step < m->next) {
+    for (uint32_t nth = 0; nth < c->reads; nth++) {
         fetch *f = slot_at(c, c->locked.count++);
         f->consumer = c;
         f->state = FETCH_PLANNED;
         f->step = c->locked.plan_step;
+        f->nth = nth;
         f->slice = NULL;
         f->misses = f->segment_misses = 0;
         f->request.reserved = 0;
         error_clear(&f->error);
-        c->locked.plan_step = handout_unskipped(c->locked.handout, f->step + 1);
     }
+    c->locked.plan_step = handout_after(c->locked.handout, c->locked.plan_step);
+}
+
+/* Begins what can be begun of the slot at `index`; false when there is no room left. */
+static bool begin_locked(bw_consumer *c, uint32_t index, bool room)
+{
+    fetch *f = slot_at(c, index);
+    if (f->state == FETCH_SUSPECT)
+        judge_locked(f);
+    return f->state == FETCH_PLANNED && room ? plan_locked(f, index < c->reads) : room;
+}
+
+/* Whether the step whose first slot this is has a tag that is not wanted; its other slots say the
+ * same as soon as they say anything. */
+static bool passed_locked(bw_consumer *c, uint32_t index)
+{
+    const bool passed = slot_at(c, index)->state == FETCH_PASSED;
+    c->locked.stats.passed += passed;
+    return passed;
+}
+
+/* Steps that are passed take no place in the window where that shows at once, and leave it in front
+ * where it shows later. */
+static bool extend_locked(bw_consumer *c, bool room)
+{
+    const manifest *m = c->locked.manifest;
+    while (c->locked.count + c->reads <= c->prefetch &&
+           handout_last(c->locked.handout, c->locked.plan_step) < m->next) {
+        const uint32_t at = c->locked.count;
+        add_step_locked(c);
+        for (uint32_t nth = 0; nth < c->reads; nth++)
+            room = begin_locked(c, at + nth, room);
+        if (passed_locked(c, at))
+            c->locked.count = at;
+    }
+    return room;
+}
+
+/* All before the front was handed out or passed. */
+static bool reach_locked(bw_consumer *c)
+{
+    bool passed = false;
+    while (c->locked.count > 0 && passed_locked(c, 0)) {
+        passed = true;
+        c->locked.first = (c->locked.first + c->reads) % c->prefetch;
+        c->locked.count -= c->reads;
+    }
+    handout_reach(c->locked.handout,
+                  c->locked.count > 0 ? slot_at(c, 0)->step : c->locked.plan_step);
+    return passed;
 }
 
 void prefetch_pump_locked(bw_consumer *c)
 {
     if (c->locked.closing || c->locked.manifest == NULL)
         return;
-    extend_locked(c);
     bool room = true;
-    for (uint32_t i = 0; i < c->locked.count; i++) {
-        fetch *f = slot_at(c, i);
-        if (f->state == FETCH_SUSPECT)
-            judge_locked(f);
-        if (f->state == FETCH_PLANNED && room)
-            room = plan_locked(f, i == 0);
-    }
+    do {
+        for (uint32_t i = 0; i < c->locked.count; i++)
+            room = begin_locked(c, i, room);
+        room = extend_locked(c, room);
+    } while (reach_locked(c));
     /* Beyond the window, so that news has come by the time it is needed. */
-    const uint64_t wanted = c->locked.plan_step + (c->prefetch - c->locked.count) + 1;
+    const uint64_t room_left = (c->prefetch - c->locked.count) / c->reads;
+    const uint64_t wanted = handout_last(c->locked.handout, c->locked.plan_step) + room_left + 1;
     atomic_store(&c->wanted, wanted);
     if (wanted > c->locked.manifest->next)
         follower_nudge(c->space->follower);
 }
 
-void prefetch_pop_locked(bw_consumer *c, fetch *f)
+void prefetch_pop_locked(bw_consumer *c)
 {
-    slice_unref(f->slice);
-    f->slice = NULL;
-    c->locked.first = (c->locked.first + 1) % c->prefetch;
-    c->locked.count--;
+    for (uint32_t i = 0; i < c->reads; i++) {
+        slice_unref(slot_at(c, i)->slice);
+        slot_at(c, i)->slice = NULL;
+    }
+    c->locked.first = (c->locked.first + c->reads) % c->prefetch;
+    c->locked.count -= c->reads;
+    (void)reach_locked(c);
     /* What failed while it lay ahead may have passed: it is looked at again before it is reported.
      */
     fetch *front = consumer_front(c);

@@ -62,7 +62,7 @@ void put_group(buf *out, const group *g)
     json_put_view(out, "name", g->name);
     json_put_view(out, "launch", g->launch);
     json_put_u64(out, "launch_number", g->launch_number);
-    put_limit(out, "hold", g->has_hold, g->hold);
+    json_put_u64(out, "hold", g->hold);
     json_put_u64(out, "last_version", g->last_version);
     json_put_u64(out, "last_clock_ms", g->last_clock_ms);
     json_put_array(out, "pins");
@@ -76,6 +76,24 @@ void put_group(buf *out, const group *g)
         json_put_object_end(out);
     }
     json_put_array_end(out);
+    json_put_object_end(out);
+}
+
+void put_keeper(buf *out, const char *key, const keeper *k)
+{
+    if (k == NULL) {
+        json_put_null(out, key);
+        return;
+    }
+    json_put_object(out, key);
+    json_put_view(out, "group", k->group->name);
+    if (k->pin != NULL)
+        json_put_view(out, "pin", k->pin->id);
+    else
+        json_put_null(out, "pin");
+    json_put_u64(out, "step", k->step);
+    json_put_u64(out, "version", k->group->last_version);
+    json_put_i64(out, "age_ms", clock_age_ms(clock_system(), k->group->last_clock_ms));
     json_put_object_end(out);
 }
 
@@ -119,6 +137,9 @@ void put_manifest_members(buf *out, const manifest *m)
     for (uint32_t i = 0; i < m->group_count; i++)
         put_group(out, &m->groups[i]);
     json_put_array_end(out);
+    keeper k;
+    put_keeper(out, "kept_by", manifest_w_keeper(m, &k) ? &k : NULL);
+    put_keeper(out, "frontier", manifest_frontier_keeper(m, &k) ? &k : NULL);
 }
 
 bw_status report_info(report *r, bw_error *error)

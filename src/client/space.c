@@ -29,7 +29,7 @@ bw_status space_check_chain(const bw_space *space, bw_error *error)
         return BW_OK;
     return error_set(
         error, BW_INVALID,
-        "the namespace was opened with mode=raw, for the reports inspect and list only");
+        "the namespace was opened with mode=raw, for the reports inspect, list and verify only");
 }
 
 static bw_status wrap_retry(bw_runtime *runtime, store *s, int64_t limit_ns, store **out,
@@ -178,6 +178,7 @@ static void space_destroy(bw_space *space)
     store_close(space->base);
     if (space->segments.cache != NULL)
         segments_destroy(&space->segments);
+    lock_destroy(&space->reclaimer.lock);
     lock_destroy(&space->lock);
     mem_free(space->raw_object);
     mem_free(space->url);
@@ -193,9 +194,16 @@ static bw_status space_new(bw_runtime *runtime, store *s, const char *url,
         store_close(s);
         return error_set(error, BW_NOMEM, "out of memory");
     }
+    if (reclaimer_init(&space->reclaimer, space) != BW_OK) {
+        lock_destroy(&space->lock);
+        mem_free(space);
+        store_close(s);
+        return error_set(error, BW_NOMEM, "out of memory");
+    }
     space->runtime = runtime;
     space->options = *options;
     atomic_init(&space->users, 0u);
+    atomic_init(&space->begun, false);
     space->url = mem_strdup(url);
     bw_status status = BW_NOMEM;
     if (space->url != NULL && segments_init(&space->segments, SEGMENT_CACHE_BYTES) == BW_OK)
@@ -289,7 +297,8 @@ static bw_status read_raw(bw_space *space, bw_error *error)
                        &space->raw_object, &size, error));
     if (genesis_decode(view_of(space->raw_object, size), &space->raw_genesis, NULL) == BW_OK)
         space->genesis = &space->raw_genesis;
-    return BW_OK;
+    const bw_status status = hash_bytes(space->raw_object, size, &space->genesis_hash);
+    return status == BW_OK ? BW_OK : error_set(error, status, "the genesis cannot be hashed");
 }
 
 bw_status space_open_on(bw_runtime *runtime, store *s, const char *url,
@@ -349,6 +358,7 @@ void space_close(bw_space *space)
                  "bw_space_close: producers or consumers are open; nothing is freed");
         return;
     }
+    reclaimer_stop(&space->reclaimer);
     follower_free(space->follower);
     atomic_fetch_sub(&space->runtime->spaces, 1u);
     space_destroy(space);

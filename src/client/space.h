@@ -5,6 +5,7 @@
 #define CLIENT_SPACE_H
 
 #include "client/drive.h"
+#include "client/reclaimer.h"
 #include "client/runtime.h"
 #include "client/segments.h"
 #include "protocol/chain.h"
@@ -15,6 +16,7 @@ typedef struct space_options {
     bool writable;
     bool raw; /* the chain is not read: only for looking at objects */
     bool durable;
+    bool reclaim;           /* a pass of the sweep after each pin */
     int64_t retry_limit_ns; /* of one operation on the store */
 } space_options;
 
@@ -32,7 +34,9 @@ struct bw_space {
     char uuid[HASH_HEX_BYTES];
     store_meter meter; /* every request of this space, each attempt counted */
     segments segments;
+    reclaimer reclaimer;
     atomic_uint users;                    /* open producers and consumers */
+    atomic_bool begun;                    /* a consumer has */
     store *workers[EXECUTOR_THREADS_MAX]; /* each touched by one executor thread only */
     lock lock;                            /* guards the fields below */
     store *base;

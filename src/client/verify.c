@@ -40,7 +40,7 @@ bw_status verify_found(verify *v, const char *code, const char *key, uint64_t st
     return emit_finding(v, code, key, step, message, error);
 }
 
-static bool is_damage(bw_status status)
+bool verify_is_damage(bw_status status)
 {
     /* DENIED: a symbolic link, or an object of another user. It is not proved, and others may be.
      */
@@ -51,7 +51,7 @@ static bool is_damage(bw_status status)
 bw_status verify_judge(verify *v, bw_status status, const char *code, const char *key,
                        uint64_t step, bw_error *error)
 {
-    if (!is_damage(status))
+    if (!verify_is_damage(status))
         return status;
     char message[MESSAGE_MAX];
     (void)snprintf(message, sizeof message, "%.400s",
@@ -62,6 +62,9 @@ bw_status verify_judge(verify *v, bw_status status, const char *code, const char
 
 bw_status verify_is_trimmed(verify *v, uint64_t step, bool swept, bool *trimmed, bw_error *error)
 {
+    *trimmed = false;
+    if (v->blocked_version > 0)
+        return BW_OK; /* nothing is proved any more that could tell */
     BW_TRY(
         chain_walk(v->reader.chain, v->reader.drive, CHAIN_NEWEST, v->r->deadline_ns, NULL, error));
     const manifest *now = chain_held(v->reader.chain);
@@ -168,11 +171,21 @@ static bw_status run(verify *v, bw_error *error)
 bw_status report_verify(report *r, bw_error *error)
 {
     verify v = {.r = r, .g = r->space->genesis};
-    BW_TRY(reader_open(r->space, r->deadline_ns, &v.reader, error));
+    bw_error why;
+    error_clear(&why);
+    bw_status status = reader_open(r->space, r->deadline_ns, &v.reader, &why);
     r->deadline_ns = TIME_NEVER; /* it bounds the wait for the manifest, not the work */
-    v.s = drive_store(v.reader.drive);
-    v.m = manifest_ref(chain_held(v.reader.chain));
-    const bw_status status = run(&v, error);
+    if (status == BW_OK) {
+        /* What was written meanwhile is asked for the trim step only, however far a sweep has gone;
+         * it is the manifest held now that is proved. */
+        chain_forgive_gaps(v.reader.chain);
+        v.s = drive_store(v.reader.drive);
+        v.m = manifest_ref(chain_held(v.reader.chain));
+    } else {
+        status = verify_before_block(&v, &why, error);
+    }
+    if (status == BW_OK)
+        status = run(&v, error);
     mem_free(v.sums);
     mem_free(v.tilings);
     page_free(&v.page);

@@ -43,7 +43,8 @@ typedef struct verify {
     reader reader;
     store *s; /* the reader's */
     const genesis *g;
-    manifest *m; /* the newest when it began */
+    manifest *m;              /* the newest when it began */
+    uint64_t blocked_version; /* `m` is the last one before what blocks the chain; 0: it goes on */
     page page;
     uint8_t *page_object;
     key_set referenced;
@@ -70,12 +71,18 @@ typedef struct verify {
 /** Hands out a finding: BW_OK, or BW_INTERRUPTED. Codes are in docs/reports.md. */
 bw_status verify_found(verify *v, const char *code, const char *key, uint64_t step, bw_error *error,
                        const char *format, ...) __attribute__((format(printf, 6, 7)));
+/** Whether it tells of the bytes that lie there, and not of us or of the way to them. */
+bool verify_is_damage(bw_status status);
 /** A failed read or check: damage becomes a finding `code`, everything else ends the walk. */
 bw_status verify_judge(verify *v, bw_status status, const char *code, const char *key,
                        uint64_t step, bw_error *error);
 /** True when a manifest proved newest now no longer needs `step` (below its trim) or describes it
  * (below its swept). */
 bw_status verify_is_trimmed(verify *v, uint64_t step, bool swept, bool *trimmed, bw_error *error);
+
+/** verify_blocked.c: the chain cannot be read to its end, `blocked` says why: a finding, and `m` is
+ * the last manifest before. That error, when it is another one, or none is left. */
+bw_status verify_before_block(verify *v, const bw_error *blocked, bw_error *error);
 
 bw_status key_set_add(key_set *set, const char *key);
 bool key_set_has(key_set *set, const char *key);

@@ -106,6 +106,43 @@ static bw_status check_sums(chain_check *c, const manifest *m, bw_error *error)
     return BW_OK;
 }
 
+/* trim = max(trim before, W); without a group it stays. */
+static bool trims(const manifest *a, const manifest *b)
+{
+    const uint64_t w = b->group_count > 0 ? manifest_w(b) : a->trim;
+    return b->trim == (w > a->trim ? w : a->trim);
+}
+
+static bool another_page(const manifest *a, const manifest *b)
+{
+    return b->has_page && (!a->has_page || a->page.nonce != b->page.nonce);
+}
+
+/* What comes and goes, by whose leave: each launch of a group is one further, only a sweep counts
+ * what is swept, and a page is made for one version. */
+static const char *groups_go_back(const manifest *a, const manifest *b)
+{
+    if (!trims(a, b))
+        return "the trim step is not the least that a group keeps";
+    for (uint32_t i = 0; i < a->group_count; i++) {
+        const group *x = &a->groups[i];
+        const group *y = manifest_group(b, x->name);
+        if (y == NULL)
+            continue;
+        if (y->launch_number < x->launch_number)
+            return "a group's launches go back";
+        if (view_equal(x->launch, y->launch) != (x->launch_number == y->launch_number))
+            return "a group's launch and its number do not change together";
+    }
+    if (a->swept == b->swept && a->swept_bytes != b->swept_bytes)
+        return "swept bytes change without a sweep";
+    if (a->has_page && !b->has_page)
+        return "the page is gone";
+    if (another_page(a, b) && b->page.version != b->version)
+        return "the page was made for another version";
+    return NULL;
+}
+
 static const char *goes_back(const manifest *a, const manifest *b)
 {
     if (b->next < a->next || b->trim < a->trim || b->swept < a->swept)
@@ -119,7 +156,7 @@ static const char *goes_back(const manifest *a, const manifest *b)
     for (uint32_t i = 0; i < a->producer_count; i++) {
         const producer_entry *x = &a->producers[i];
         const producer_entry *y = manifest_producer(b, x->id);
-        if (y == NULL && !b->has_page)
+        if (y == NULL && !(another_page(a, b) && (x->finished || x->forgotten)))
             return "a producer is gone";
         if (y == NULL)
             continue;
@@ -130,7 +167,7 @@ static const char *goes_back(const manifest *a, const manifest *b)
         if (y->seq != x->seq && y->last_publish != b->version)
             return "a producer's last publish is another version";
     }
-    return NULL;
+    return groups_go_back(a, b);
 }
 
 static bw_status check_manifest(chain_check *c, const manifest *m, const char *key, bw_error *error)

@@ -16,16 +16,47 @@ static int compare_tilings(const void *a, const void *b)
     return view_compare(x->entry->id, y->entry->id);
 }
 
+static bool same_page(const manifest *a, const manifest *b)
+{
+    return a->has_page && b->has_page && a->page.version == b->page.version &&
+           a->page.nonce == b->page.nonce;
+}
+
+/* A sweep replaces the page, and deletes the one before: then the newest manifest is the one to
+ * verify. Nothing was verified yet. */
+static bw_status overtaken(verify *v, bool *by_newer, bw_error *error)
+{
+    BW_TRY(
+        chain_walk(v->reader.chain, v->reader.drive, CHAIN_NEWEST, v->r->deadline_ns, NULL, error));
+    manifest *now = chain_held(v->reader.chain);
+    *by_newer = !same_page(now, v->m);
+    if (*by_newer) {
+        manifest_unref(v->m);
+        v->m = manifest_ref(now);
+    }
+    return BW_OK;
+}
+
 static bw_status read_page(verify *v, bw_error *error)
 {
-    const page_ref *ref = &v->m->page;
     object_key key;
     size_t size = 0;
     hash128 hash;
-    key_page(&key, ref->version, ref->nonce);
+    bw_status status = BW_NOT_FOUND;
+    for (bool again = true; again && v->m->has_page;) {
+        key_page(&key, v->m->page.version, v->m->page.nonce);
+        status = listing_get(v->s, key.text, object_bytes_max(OBJECT_PAGE), &v->page_object, &size,
+                             error);
+        again = false;
+        if (status == BW_NOT_FOUND)
+            BW_TRY(overtaken(v, &again, error));
+    }
+    if (!v->m->has_page)
+        return BW_OK;
+    const page_ref *ref = &v->m->page;
     BW_TRY(key_set_add(&v->referenced, key.text));
-    bw_status status =
-        listing_get(v->s, key.text, object_bytes_max(OBJECT_PAGE), &v->page_object, &size, error);
+    if (status == BW_NOT_FOUND)
+        (void)error_set(error, status, "the page that the manifest refers to is missing");
     if (status == BW_OK)
         status = hash_bytes(v->page_object, size, &hash);
     if (status == BW_OK && (!hash_equal(&hash, &ref->hash) || size != ref->bytes))
@@ -38,6 +69,20 @@ static bw_status read_page(verify *v, bw_error *error)
     return verify_judge(v, status, "PAGE", key.text, NO_STEP, error);
 }
 
+/* An id that was opened again lives in the map; what the page says of it is of an older epoch, and
+ * counts for nothing. */
+static bw_status check_older(verify *v, const producer_entry *old, const producer_entry *now,
+                             bw_error *error)
+{
+    if (old->epoch < now->epoch && old->seq <= now->seq && old->offset <= now->offset)
+        return BW_OK;
+    return verify_found(v, "PRODUCER", "", NO_STEP, error,
+                        "producer %.*s stands on the page with epoch %u, seq %" PRIu64
+                        ", and in the map with epoch %u, seq %" PRIu64,
+                        (int)now->id.size, (const char *)now->id.data, old->epoch, old->seq,
+                        now->epoch, now->seq);
+}
+
 bw_status verify_producers_begin(verify *v, bw_error *error)
 {
     if (v->m->has_page)
@@ -46,18 +91,25 @@ bw_status verify_producers_begin(verify *v, bw_error *error)
     v->tilings = mem_array(count, sizeof *v->tilings);
     if (v->tilings == NULL)
         return error_set(error, BW_NOMEM, "out of memory");
-    for (size_t i = 0; i < count; i++) {
-        const producer_entry *e = i < v->m->producer_count
-                                      ? &v->m->producers[i]
-                                      : &v->page.entries[i - v->m->producer_count];
-        v->tilings[i] = (tiling){e, e->swept_seq, e->swept_offset, 0};
+    uint32_t at = 0;
+    for (uint32_t i = 0; i < v->m->producer_count; i++) {
+        const producer_entry *e = &v->m->producers[i];
+        v->tilings[at++] = (tiling){e, e->swept_seq, e->swept_offset, 0};
     }
-    v->tiling_count = (uint32_t)count;
-    qsort(v->tilings, count, sizeof *v->tilings, compare_tilings);
-    for (uint32_t i = 1; i < v->tiling_count; i++)
-        if (compare_tilings(&v->tilings[i - 1], &v->tilings[i]) == 0)
+    for (uint32_t i = 0; i < v->page.count; i++) {
+        const producer_entry *e = &v->page.entries[i];
+        const producer_entry *now = manifest_producer(v->m, e->id);
+        if (now != NULL)
+            BW_TRY(check_older(v, e, now, error));
+        else
+            v->tilings[at++] = (tiling){e, e->swept_seq, e->swept_offset, 0};
+        if (e->swept_seq != e->seq || e->swept_offset != e->offset)
             BW_TRY(verify_found(v, "PRODUCER", "", NO_STEP, error,
-                                "a producer stands in the map and on the page"));
+                                "producer %.*s stands on the page, and is not wholly swept",
+                                (int)e->id.size, (const char *)e->id.data));
+    }
+    v->tiling_count = at;
+    qsort(v->tilings, at, sizeof *v->tilings, compare_tilings);
     return BW_OK;
 }
 
@@ -118,12 +170,14 @@ static bw_status check_state(verify *v, const producer_entry *e, bw_error *error
         status = error_set(error, BW_CORRUPT, "the state is of another producer, epoch or seq");
     mem_free(object);
     v->states += status == BW_OK;
-    if (status == BW_NOT_FOUND) {
+    if (status == BW_NOT_FOUND && v->blocked_version == 0) {
         /* A live producer replaces its state with each commit, and the old one may be swept. */
         bool trimmed = false;
         BW_TRY(verify_is_trimmed(v, 0, false, &trimmed, NULL));
-        const producer_entry *now = manifest_producer(chain_held(v->reader.chain), e->id);
-        if (now == NULL || now->seq != e->seq || now->epoch != e->epoch)
+        const manifest *newest = chain_held(v->reader.chain);
+        const producer_entry *now = manifest_producer(newest, e->id);
+        if (now == NULL ? newest->version != v->m->version && !same_page(newest, v->m)
+                        : now->seq != e->seq || now->epoch != e->epoch)
             return BW_OK;
     }
     return verify_judge(v, status, "STATE", key.text, NO_STEP, error);

@@ -24,6 +24,12 @@ static bw_status emit_apart(verify *v, const char *what, const store_entry *entr
 static bw_status check_beyond(verify *v, const store_entry *entry, uint64_t version,
                               bw_error *error)
 {
+    if (v->blocked_version > 0)
+        return version <= v->blocked_version
+                   ? BW_OK /* told */
+                   : verify_found(v, "GAP", entry->key, NO_STEP, error,
+                                  "version %" PRIu64 " stands beyond what blocks the chain",
+                                  version);
     BW_TRY(
         chain_walk(v->reader.chain, v->reader.drive, CHAIN_NEWEST, v->r->deadline_ns, NULL, error));
     if (version <= chain_held(v->reader.chain)->version) {

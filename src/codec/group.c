@@ -6,14 +6,14 @@
 #include "base/alloc.h"
 #include <string.h>
 
-#define GROUP_HOLD 1u
+#define GROUP_PINNED 1u
 
 void group_encode(const group *g, buf *out)
 {
     wire_put_text8(out, g->name);
     wire_put_text8(out, g->launch);
     buf_put_u64(out, g->launch_number);
-    buf_put_u8(out, g->has_hold ? GROUP_HOLD : 0);
+    buf_put_u8(out, g->pinned ? GROUP_PINNED : 0);
     buf_put_u64(out, g->hold);
     buf_put(out, g->cursor_hash.bytes, HASH_BYTES);
     buf_put_u64(out, g->last_version);
@@ -49,28 +49,27 @@ static void read_group_head(wire_reader *r, group *g)
     g->launch = wire_text8(r);
     g->launch_number = wire_u64(r);
     const uint8_t flags = wire_u8(r);
-    g->has_hold = (flags & GROUP_HOLD) != 0;
+    g->pinned = (flags & GROUP_PINNED) != 0;
     g->hold = wire_u64(r);
     wire_bytes(r, g->cursor_hash.bytes, HASH_BYTES);
     g->last_version = wire_u64(r);
     g->last_clock_ms = wire_u64(r);
     g->pin_count = wire_u8(r);
     r->failed |= !name_is_valid(g->name) || g->launch.size == 0 || g->launch.size > LAUNCH_MAX ||
-                 g->launch_number == 0 || (flags & ~GROUP_HOLD) != 0 ||
-                 (!g->has_hold && g->hold != 0) || (!g->has_hold && g->pin_count == 0) ||
-                 g->pin_count > PINS_MAX;
+                 g->launch_number == 0 || (flags & ~GROUP_PINNED) != 0 || g->pin_count > PINS_MAX;
 }
 
 /* Reads a group; its pins go to `pins`, which has room for PINS_MAX (NULL: they are only counted).
  * */
-static void read_group(wire_reader *r, uint64_t trim, group *g, pin *pins)
+static void read_group(wire_reader *r, const manifest *m, group *g, pin *pins)
 {
     read_group_head(r, g);
-    r->failed |= g->has_hold && g->hold < trim;
+    r->failed |= g->hold < m->trim || g->hold > m->next;
     pin before = {.nonce = 0}, one = {.nonce = 0};
     for (uint32_t i = 0; i < g->pin_count && !r->failed; i++) {
         read_pin(r, &one);
-        r->failed |= one.step < trim || (i > 0 && view_compare(before.id, one.id) >= 0);
+        r->failed |= one.step < m->trim || one.step > m->next ||
+                     (i > 0 && view_compare(before.id, one.id) >= 0);
         before = one;
         if (pins != NULL)
             pins[i] = one;
@@ -91,7 +90,7 @@ bw_status groups_read(wire_reader *r, manifest *m, bw_error *error)
     wire_reader first_pass = *r;
     uint32_t pin_count = 0;
     for (uint32_t i = 0; i < count; i++) {
-        read_group(&first_pass, m->trim, &m->groups[i], NULL);
+        read_group(&first_pass, m, &m->groups[i], NULL);
         if (first_pass.failed ||
             (i > 0 && view_compare(m->groups[i - 1].name, m->groups[i].name) >= 0))
             return error_set(error, BW_CORRUPT, "manifest: group %u breaks the format", i);
@@ -102,9 +101,53 @@ bw_status groups_read(wire_reader *r, manifest *m, bw_error *error)
         return error_set(error, BW_NOMEM, "manifest: no memory for %u pins", pin_count);
     pin *next = m->pin_storage;
     for (uint32_t i = 0; i < count; i++) {
-        read_group(r, m->trim, &m->groups[i], next);
+        read_group(r, m, &m->groups[i], next);
         next += m->groups[i].pin_count;
     }
     m->group_count = count;
     return BW_OK;
+}
+
+/* The lowest or the highest of what a group keeps; a pin rather than the hold that it moved up. */
+static keeper extreme(const group *g, bool highest)
+{
+    keeper k = {.group = g, .step = g->hold};
+    for (uint32_t i = 0; i < g->pin_count; i++) {
+        const uint64_t step = g->pins[i].step;
+        if (highest ? step >= k.step : step <= k.step)
+            k = (keeper){.group = g, .pin = &g->pins[i], .step = step};
+    }
+    return k;
+}
+
+static bool least(const manifest *m, bool highest, keeper *k)
+{
+    for (uint32_t i = 0; i < m->group_count; i++) {
+        const keeper of_group = extreme(&m->groups[i], highest);
+        if (i == 0 || of_group.step < k->step)
+            *k = of_group;
+    }
+    return m->group_count > 0;
+}
+
+bool manifest_w_keeper(const manifest *m, keeper *k)
+{
+    return least(m, false, k);
+}
+
+bool manifest_frontier_keeper(const manifest *m, keeper *k)
+{
+    return least(m, true, k);
+}
+
+uint64_t manifest_w(const manifest *m)
+{
+    keeper k;
+    return manifest_w_keeper(m, &k) ? k.step : m->trim;
+}
+
+uint64_t manifest_frontier(const manifest *m)
+{
+    keeper k;
+    return manifest_frontier_keeper(m, &k) ? k.step : m->next;
 }

@@ -219,18 +219,3 @@ const group *manifest_group(const manifest *m, view name)
     }
     return NULL;
 }
-
-uint64_t manifest_w(const manifest *m)
-{
-    if (m->group_count == 0)
-        return m->trim;
-    uint64_t w = UINT64_MAX;
-    for (uint32_t i = 0; i < m->group_count; i++) {
-        const group *g = &m->groups[i];
-        if (g->has_hold && g->hold < w)
-            w = g->hold;
-        for (uint32_t k = 0; k < g->pin_count; k++)
-            w = g->pins[k].step < w ? g->pins[k].step : w;
-    }
-    return w;
-}

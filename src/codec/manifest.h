@@ -66,8 +66,8 @@ typedef struct group {
     view name;
     view launch;
     uint64_t launch_number;
-    bool has_hold;
     uint64_t hold;
+    bool pinned; /* the hold is no longer where the launch began: a pin of its moved it up */
     hash128 cursor_hash;
     uint64_t last_version, last_clock_ms;
     uint32_t pin_count;
@@ -128,8 +128,20 @@ void manifest_unref(manifest *m); /* NULL is fine */
 /** By id, binary search; NULL when absent. */
 const producer_entry *manifest_producer(const manifest *m, view id);
 const group *manifest_group(const manifest *m, view name);
-/** W: the least hold or pin of any group; `trim` when there is no group (DESIGN 2). */
+/** What keeps a step: a group's hold, or one of its pins. */
+typedef struct keeper {
+    const group *group;
+    const pin *pin; /* NULL: the hold */
+    uint64_t step;
+} keeper;
+/** W: the least hold or pin of any group, and whose it is. False: there is no group. */
+bool manifest_w_keeper(const manifest *m, keeper *k);
+/** F: the least of each group's highest hold or pin, which producers may not outrun by more than
+ * max_lag. False: there is no group. */
+bool manifest_frontier_keeper(const manifest *m, keeper *k);
+/** Without a group W is `trim`, and F is `next` (DESIGN 2). */
 uint64_t manifest_w(const manifest *m);
+uint64_t manifest_frontier(const manifest *m);
 
 void producer_entry_encode(const producer_entry *e, buf *out);
 

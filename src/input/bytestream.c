@@ -15,9 +15,10 @@
 #define BUFFER_BYTES (256u * 1024u)
 #define TICK_MS 200
 
-static bw_status fail(const bytestream *s, int number, bw_error *error)
+static bw_status fail(bytestream *s, int number, bw_error *error)
 {
     char text[128];
+    s->failed = true;
     error_set(error, BW_INPUT_BAD, "input %s at byte %" PRIu64 ": cannot be read: %s", s->name,
               s->offset, strerror_r(number, text, sizeof text));
     error_set_key(error, s->name);
@@ -109,6 +110,52 @@ bw_status bytestream_read(bytestream *s, void *out, size_t size, size_t *got, bw
             s->at = 0;
             s->fill = n;
         }
+    }
+    return BW_OK;
+}
+
+bw_status bytestream_peek(bytestream *s, size_t size, const uint8_t **bytes, size_t *got,
+                          bw_error *error)
+{
+    const size_t have = s->fill - s->at;
+    if (have < size && s->at > 0) {
+        memmove(s->buffer, s->buffer + s->at, have);
+        s->at = 0;
+        s->fill = have;
+    }
+    while (s->fill - s->at < size) {
+        size_t n;
+        BW_TRY(read_once(s, s->buffer + s->fill, BUFFER_BYTES - s->fill, &n, error));
+        if (n == 0)
+            break;
+        s->fill += n;
+    }
+    *bytes = s->buffer + s->at;
+    *got = s->fill - s->at < size ? s->fill - s->at : size;
+    return BW_OK;
+}
+
+bw_status bytestream_until(bytestream *s, uint8_t stop, buf *out, size_t max, uint64_t *taken,
+                           bool *found, bw_error *error)
+{
+    *taken = 0;
+    *found = false;
+    while (!*found) {
+        const uint8_t *bytes;
+        size_t have;
+        BW_TRY(bytestream_peek(s, 1, &bytes, &have, error));
+        if (have == 0)
+            break;
+        have = s->fill - s->at;
+        const uint8_t *end = memchr(bytes, stop, have);
+        *found = end != NULL;
+        const size_t piece = *found ? (size_t)(end - bytes) + 1 : have;
+        const uint64_t room = *taken < max ? max - *taken : 0;
+        if (out != NULL)
+            buf_put(out, bytes, piece < room ? piece : (size_t)room);
+        if (out != NULL && buf_status(out) != BW_OK)
+            return error_set(error, buf_status(out), "no memory to read %s", s->name);
+        *taken += take(s, NULL, piece);
     }
     return BW_OK;
 }

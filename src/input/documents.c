@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/error.h"
+#include "base/utf8.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -49,47 +50,9 @@ static bw_status bad_errno(bw_error *error, const char *path, const char *what, 
     return BW_INPUT_BAD;
 }
 
-/**
- * Length of the UTF-8 sequence at `s`, or 0 when it is none (overlong, surrogate, beyond U+10FFFF).
- */
-static size_t utf8_length(const unsigned char *s)
-{
-    static const struct {
-        unsigned char lead_min, lead_max, second_min, second_max;
-        size_t length;
-    } forms[] = {
-        {0x01, 0x7f, 0, 0, 1},       {0xc2, 0xdf, 0x80, 0xbf, 2}, {0xe0, 0xe0, 0xa0, 0xbf, 3},
-        {0xe1, 0xec, 0x80, 0xbf, 3}, {0xed, 0xed, 0x80, 0x9f, 3}, {0xee, 0xef, 0x80, 0xbf, 3},
-        {0xf0, 0xf0, 0x90, 0xbf, 4}, {0xf1, 0xf3, 0x80, 0xbf, 4}, {0xf4, 0xf4, 0x80, 0x8f, 4},
-    };
-    for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++) {
-        if (s[0] < forms[i].lead_min || s[0] > forms[i].lead_max)
-            continue;
-        if (forms[i].length > 1 && (s[1] < forms[i].second_min || s[1] > forms[i].second_max))
-            return 0;
-        for (size_t k = 2; k < forms[i].length; k++)
-            if ((s[k] & 0xc0) != 0x80)
-                return 0;
-        return forms[i].length;
-    }
-    return 0;
-}
-
-static bool is_utf8(const char *text)
-{
-    const unsigned char *s = (const unsigned char *)text;
-    while (*s != 0) {
-        const size_t length = utf8_length(s);
-        if (length == 0)
-            return false;
-        s += length;
-    }
-    return true;
-}
-
 static bw_status add_document(lister *l, const char *path, const char *name, uint64_t size)
 {
-    if (!is_utf8(name))
+    if (!utf8_is_valid(name, strlen(name)))
         return bad(l->error, path, "the name is not UTF-8; rename it");
     if (l->out->count >= DOCUMENTS_MAX)
         return error_set(l->error, BW_TOO_LARGE, "more than %u input files", DOCUMENTS_MAX);
@@ -227,4 +190,12 @@ void documents_free(documents *docs)
     }
     mem_free(docs->list);
     *docs = (documents){0};
+}
+
+double documents_bytes(const documents *docs, size_t count, uint32_t shard, uint32_t shards)
+{
+    double bytes = 0;
+    for (size_t k = shard; k < count && k < docs->count; k += shards)
+        bytes += (double)docs->list[k].size;
+    return bytes;
 }

@@ -13,7 +13,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-static const char *const kind_names[RESUME_KINDS] = {"text", "frames", "exec"};
+static const char *const kind_names[RESUME_KINDS] = {"text",  "frames", "exec",
+                                                     "jsonl", "tar",    "tokens"};
 
 static void add_number(sha256 *hash, uint64_t value)
 {
@@ -93,14 +94,37 @@ bw_status resume_fingerprint_exec(const char *command, uint32_t shard, uint32_t 
     return end(hash, out, error);
 }
 
+bw_status resume_fingerprint_records(resume_kind kind, const documents *files, uint32_t shard,
+                                     uint32_t shards, const uint64_t *numbers, size_t count,
+                                     char out[FINGERPRINT_HEX_BYTES], bw_error *error)
+{
+    sha256 *hash = begin(kind, shard, shards);
+    if (hash != NULL) {
+        for (size_t i = 0; i < count; i++)
+            add_number(hash, numbers[i]);
+        for (size_t i = 0; i < files->count; i++) {
+            sha256_add_text(hash, files->list[i].name);
+            add_number(hash, files->list[i].size);
+        }
+    }
+    return end(hash, out, error);
+}
+
 void resume_encode(const resume *state, char out[RESUME_BYTES_MAX], size_t *size)
 {
+    char epoch[32] = "", rest[96] = "";
+    if (state->kind >= RESUME_JSONL) {
+        snprintf(epoch, sizeof epoch, "\"epoch\":%" PRIu32 ",", state->epoch);
+        snprintf(rest, sizeof rest,
+                 ",\"index\":%" PRIu64 ",\"taken\":%" PRIu32 ",\"skipped\":%" PRIu64, state->index,
+                 state->taken, state->skipped);
+    }
     const int length = snprintf(out, RESUME_BYTES_MAX,
-                                "{\"input\":\"%s\",\"fingerprint\":\"%s\",\"document\":%" PRIu64
-                                ",\"at\":%" PRIu64 ",\"base\":%" PRIu64 "}",
-                                kind_names[state->kind], state->fingerprint, state->document,
-                                state->at, state->base);
-    *size = length < 0 ? 0 : (size_t)length; /* at most 153 by the widths of its fields */
+                                "{\"input\":\"%s\",\"fingerprint\":\"%s\",%s\"document\":%" PRIu64
+                                ",\"at\":%" PRIu64 "%s,\"base\":%" PRIu64 "}",
+                                kind_names[state->kind], state->fingerprint, epoch, state->document,
+                                state->at, rest, state->base);
+    *size = length < 0 ? 0 : (size_t)length; /* at most 251 by the widths of its fields */
 }
 
 /** What is left to read; NULL once something did not fit. */
@@ -132,6 +156,15 @@ static bool scan_number(scanner *s, uint64_t *value)
     return s->at > start && (*start != '0' || s->at == start + 1);
 }
 
+static bool scan_small(scanner *s, uint32_t *value)
+{
+    uint64_t number;
+    if (!scan_number(s, &number) || number > UINT32_MAX)
+        return false;
+    *value = (uint32_t)number;
+    return true;
+}
+
 static bool scan_fingerprint(scanner *s, char out[FINGERPRINT_HEX_BYTES])
 {
     uint8_t bytes[(FINGERPRINT_HEX_BYTES - 1) / 2];
@@ -154,14 +187,29 @@ static bool scan_kind(scanner *s, resume_kind *kind)
     return false;
 }
 
+static bool scan_epoch(scanner *s, resume *state)
+{
+    return state->kind < RESUME_JSONL ||
+           (scan_text(s, ",\"epoch\":") && scan_small(s, &state->epoch));
+}
+
+static bool scan_rest(scanner *s, resume *state)
+{
+    return state->kind < RESUME_JSONL ||
+           (scan_text(s, ",\"index\":") && scan_number(s, &state->index) &&
+            scan_text(s, ",\"taken\":") && scan_small(s, &state->taken) &&
+            scan_text(s, ",\"skipped\":") && scan_number(s, &state->skipped));
+}
+
 bw_status resume_decode(const void *bytes, size_t size, resume *state, bw_error *error)
 {
     scanner s = {.at = bytes, .end = (const char *)bytes + size};
     *state = (resume){0};
     if (size > 0 && scan_text(&s, "{\"input\":\"") && scan_kind(&s, &state->kind) &&
         scan_text(&s, "\",\"fingerprint\":\"") && scan_fingerprint(&s, state->fingerprint) &&
-        scan_text(&s, "\",\"document\":") && scan_number(&s, &state->document) &&
-        scan_text(&s, ",\"at\":") && scan_number(&s, &state->at) && scan_text(&s, ",\"base\":") &&
+        scan_text(&s, "\"") && scan_epoch(&s, state) && scan_text(&s, ",\"document\":") &&
+        scan_number(&s, &state->document) && scan_text(&s, ",\"at\":") &&
+        scan_number(&s, &state->at) && scan_rest(&s, state) && scan_text(&s, ",\"base\":") &&
         scan_number(&s, &state->base) && scan_text(&s, "}") && s.at == s.end)
         return BW_OK;
     return error_set(error, BW_INPUT_CHANGED,

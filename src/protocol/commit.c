@@ -86,9 +86,10 @@ void commit_start(commit *c, intent *i, view committer, int64_t now_ns, int64_t 
     memset(&c->report, 0, sizeof c->report);
     c->intent = i;
     c->committer = committer;
-    c->now_ns = now_ns;
+    c->now_ns = c->base_ns = now_ns;
     c->deadline_ns = deadline_ns;
-    c->fresh = c->page_missing = false;
+    c->fresh = c->doubt = false;
+    c->page_missing = 0;
     const manifest *held = chain_held(c->chain);
     if (held == NULL) {
         commit_walk(c, CHAIN_OPEN);
@@ -114,6 +115,7 @@ void commit_end_with(commit *c, commit_end end, bw_status status)
     MUST(end != COMMIT_DONE || status == BW_OK);
     r->end = end;
     r->status = status;
+    r->open_unknown |= c->doubt && end != COMMIT_DONE;
     if (r->attempts > 0)
         r->fragile_ns = c->now_ns - c->base_ns;
     commit_close_attempt(c);
@@ -277,8 +279,9 @@ static void commit_reply(void *self, int64_t now_ns, machine_reply *reply)
         sound(c);
         return;
     }
+    MUST(walking(c)); /* until the chain's last request was answered */
     chain_machine.reply(c->chain, now_ns, reply);
-    if (walking(c) && !chain_machine.running(c->chain))
+    if (!chain_machine.running(c->chain))
         commit_walked(c);
     sound(c);
 }

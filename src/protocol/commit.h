@@ -61,13 +61,13 @@ typedef struct commit_report {
     uint64_t version;     /* DONE: version that made it, or of the witness */
     bool overdue;         /* the deadline passed, or the store failed, with an attempt open: report
                              BW_UNKNOWN with version and nonce, and keep driving */
-    bool open_unknown;    /* REFUSED (fenced) or FAILED (store unsafe, chain blocked): an attempt of
-                             ours is still open: its descriptors are UNKNOWN, not failed */
+    bool open_unknown;    /* REFUSED (fenced) or FAILED (store unsafe, chain blocked, UNKNOWN): what
+                             became of an attempt of ours is UNKNOWN: it did not fail */
     uint64_t open_version; /* of the open or last attempt */
     token128 nonce;        /* of the open or last attempt */
     uint32_t attempts, conflicts;
-    int64_t fragile_ns; /* from the read of the base to the close of the attempt: what cadences
-                           estimate */
+    int64_t fragile_ns; /* from the read of the base, or from the start where nothing was read, to
+                           the close of the attempt: what cadences estimate */
     bw_error error;
 } commit_report;
 #define COMMIT_STEP_UNKNOWN UINT64_MAX

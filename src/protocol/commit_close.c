@@ -105,7 +105,6 @@ static void won(commit *c)
     c->report.version = version;
     chain_adopt(c->chain, c->attempt.next);
     commit_end_with(c, COMMIT_DONE, BW_OK);
-    c->base_ns = c->now_ns;
     commit_put_hint(c, version);
 }
 

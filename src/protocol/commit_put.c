@@ -89,8 +89,9 @@ void commit_put_early(commit *c)
     const manifest *next = c->attempt.next;
     MUST_OR(next != NULL, return );
     MUST(next->version == base->version + 1);
-    if (c->crowd == 0 && c->fold.state != PUT_ASKED && fold_due(next, g->tail_cap) &&
-        build_fold(c, next) == BW_OK)
+    /* Who tries again is in a crowd, so that nothing of an earlier try is in flight. */
+    MUST(c->crowd > 0 || c->fold.state != PUT_ASKED);
+    if (c->crowd == 0 && fold_due(next, g->tail_cap) && build_fold(c, next) == BW_OK)
         ask_put(c, &c->fold, false);
     if (c->merge.state != PUT_ASKED && merge_due(base) && !slot_merges(&c->merge, base) &&
         build_merge(c, base) == BW_OK)
@@ -126,7 +127,7 @@ void commit_need_merge(commit *c)
     c->state = STATE_MERGE;
     c->counts.merge_waits++;
     if (c->merge.state == PUT_ASKED) {
-        c->merge.must = c->merge.must || slot_merges(&c->merge, base);
+        c->merge.must = slot_merges(&c->merge, base);
         return;
     }
     const bw_status status = build_merge(c, base);
@@ -159,14 +160,12 @@ void commit_put_answered(commit *c, ask *a, put_slot *slot, machine_reply *reply
         commit_consider(c);
 }
 
-static bool same_page(const page_ref *a, const page_ref *b)
-{
-    return a->version == b->version && a->nonce == b->nonce && hash_equal(&a->hash, &b->hash);
-}
-
+/* Whatever its name: the hash is of all that it says. */
 const page *commit_page(const commit *c, const manifest *base)
 {
-    return base->has_page && c->has_page && same_page(&c->page_of, &base->page) ? &c->page : NULL;
+    const bool same =
+        base->has_page && c->has_page && hash_equal(&c->page_of.hash, &base->page.hash);
+    return same ? &c->page : NULL;
 }
 
 void commit_need_page(commit *c)
@@ -190,7 +189,10 @@ static bw_status page_open(commit *c, machine_reply *reply, bw_error *error)
     MUST(c->state == STATE_PAGE);
     MUST(!c->has_page);
     if (reply->outcome != STORE_OK)
-        return error_set(error, BW_CORRUPT, "the page that a manifest refers to is missing");
+        return error_set(error, BW_CORRUPT, "the page that a manifest refers to is %s",
+                         reply->outcome == STORE_NOT_FOUND
+                             ? "missing"
+                             : reply_damage(reply, "larger than a page can be"));
     bw_status status = hash_bytes(reply->bytes, reply->size, &hash);
     if (status == BW_OK &&
         (reply->size != c->page_of.bytes || !hash_equal(&hash, &c->page_of.hash)))
@@ -217,7 +219,7 @@ void commit_page_read(commit *c, ask *a, machine_reply *reply)
     object_key key;
     bw_status status = page_open(c, reply, &error);
     MUST((status == BW_OK) == c->has_page);
-    if (status != BW_OK && reply->outcome == STORE_OK && !c->refetched) {
+    if (status != BW_OK && reply->outcome != STORE_NOT_FOUND && !c->refetched) {
         c->refetched = true;
         ask_rest(&c->asks, a, c->now_ns);
         return;
@@ -227,9 +229,9 @@ void commit_page_read(commit *c, ask *a, machine_reply *reply)
         commit_witness(c);
     } else if (status == BW_OK) {
         commit_consider(c);
-    } else if (reply->outcome == STORE_NOT_FOUND && !c->page_missing) {
+    } else if (reply->outcome == STORE_NOT_FOUND && c->page_missing != c->page_of.version) {
         /* A sweep may have replaced it: look at a newer manifest. */
-        c->page_missing = true;
+        c->page_missing = c->page_of.version;
         commit_walk(c, c->attempt.open ? CHAIN_REOPEN : CHAIN_NEWEST);
     } else {
         key_page(&key, c->page_of.version, c->page_of.nonce);

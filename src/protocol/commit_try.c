@@ -50,6 +50,8 @@ static void end_already(commit *c)
 {
     const manifest *base = chain_held(c->chain);
     const intent *i = c->intent;
+    MUST(!c->attempt.open);
+    MUST(c->report.end == COMMIT_RUNNING);
     MUST(c->report.result.status == BW_OK);
     MUST(c->report.result.published == 0);
     c->report.version = base->version;
@@ -59,12 +61,27 @@ static void end_already(commit *c)
     commit_end_with(c, COMMIT_DONE, BW_OK);
 }
 
-/* A refusal that a newer base may take back is told from a proved newest one only. */
+/* May what the base says be taken back by a newer one? Entries of producers, seal and swept step
+ * only go on; pins, launches and groups come and go. */
+static bool comes_and_goes(const intent *i)
+{
+    return i->kind == INTENT_LAUNCH || i->kind == INTENT_PIN || i->kind == INTENT_GROUP_RM;
+}
+
+/* What a newer base may take back is told from a proved newest one only. */
+static bool already_is_final(const commit *c)
+{
+    return c->fresh || !comes_and_goes(c->intent) || MUTANT(already_from_old_base);
+}
+
 static bool refusal_is_final(const commit *c)
 {
     switch (c->report.result.status) {
     case BW_FENCED:
     case BW_INVALID:
+        /* Another token is for ever; another launch, epoch or no producer may be news to come. */
+        return c->fresh || c->intent->kind == INTENT_OPEN || c->intent->kind == INTENT_PUBLISH ||
+               MUTANT(refused_from_old_base);
     case BW_NOMEM:
     case BW_BUG:
         return true;
@@ -148,15 +165,30 @@ static void attempt_draft(commit *c, const manifest *draft)
         commit_put_early(c);
 }
 
+/* Not made; or, where a witness could not tell, in doubt for good. */
+static void end_lost(commit *c)
+{
+    if (!c->doubt)
+        commit_end_with(c, COMMIT_LOST, BW_OK);
+    else
+        commit_fail(c, COMMIT_FAILED, BW_UNKNOWN,
+                    "version %llu was retired before it was known whether it was made",
+                    (unsigned long long)c->report.open_version);
+}
+
 void commit_consider(commit *c)
 {
     manifest draft;
     token128 nonce;
     MUST_OR(!c->attempt.open, return );
     MUST(!chain_machine.running(c->chain));
+    MUST(c->report.end == COMMIT_RUNNING);
     switch (apply(c, &draft, &nonce)) {
     case INTENT_ALREADY:
-        end_already(c);
+        if (already_is_final(c))
+            end_already(c);
+        else
+            commit_walk(c, CHAIN_NEWEST);
         break;
     case INTENT_REFUSED:
         refused(c);
@@ -170,11 +202,11 @@ void commit_consider(commit *c)
     case INTENT_NEED_MERGE:
         commit_need_merge(c);
         break;
-    case INTENT_CANDIDATE:
+    default: /* INTENT_CANDIDATE */
         if (c->now_ns < c->deadline_ns)
             attempt_draft(c, &draft);
         else if (c->report.conflicts > 0)
-            commit_end_with(c, COMMIT_LOST, BW_OK);
+            end_lost(c);
         else
             commit_fail(c, COMMIT_FAILED, BW_IO, "the deadline passed before an attempt");
     }
@@ -197,16 +229,31 @@ static void witness_made(commit *c)
     commit_end_with(c, COMMIT_DONE, BW_OK);
 }
 
-/* R7: the incarnation is over, but the attempt may have been made before: only a descriptor of ours
+/* Something that only our attempt can have put there: a descriptor at its step, a pin. */
+static bool left_a_trace(const commit *c)
+{
+    const manifest *base = chain_held(c->chain);
+    const intent *i = c->intent;
+    uint64_t step;
+    if (i->kind == INTENT_PUBLISH)
+        return c->attempt.published > 0 &&
+               find_in_tail(base, &i->publish.descriptors[c->attempt.already], &step) &&
+               step == c->attempt.first_step;
+    const group *g = i->kind == INTENT_PIN && !MUTANT(pin_leaves_no_trace)
+                         ? manifest_group(base, i->pin.group)
+                         : NULL;
+    for (uint32_t k = 0; g != NULL && i->pin.pin != NULL && k < g->pin_count; k++)
+        if (g->pins[k].nonce == i->pin.pin->nonce && view_equal(g->pins[k].id, i->pin.pin->id))
+            return true;
+    return false;
+}
+
+/* R7: the incarnation is over, but the attempt may have been made before: only a trace of it
  * tells. */
 static void witness_fenced(commit *c)
 {
-    const intent *i = c->intent;
-    uint64_t step;
     MUST(c->attempt.open);
-    if (i->kind == INTENT_PUBLISH && c->attempt.published > 0 &&
-        find_in_tail(chain_held(c->chain), &i->publish.descriptors[c->attempt.already], &step) &&
-        step == c->attempt.first_step) {
+    if (left_a_trace(c)) {
         witness_made(c);
         return;
     }
@@ -234,11 +281,14 @@ void commit_witness(commit *c)
     }
     const intent_verdict verdict = apply(c, &draft, &nonce);
     const bw_status status = c->report.result.status;
+    MUST(verdict != INTENT_REFUSED || status != BW_OK);
+    /* A sweep below ours was made: ours was not. */
+    const bool fenced = status == BW_FENCED && i->kind != INTENT_SWEPT;
     if (verdict == INTENT_NEED_PAGE) {
         commit_need_page(c);
         return;
     }
-    if (verdict == INTENT_REFUSED && (status == BW_FENCED || status == BW_BUG)) {
+    if (verdict == INTENT_REFUSED && (fenced || status == BW_BUG)) {
         witness_fenced(c);
         return;
     }
@@ -248,14 +298,16 @@ void commit_witness(commit *c)
         commit_end_with(c, COMMIT_FAILED, status);
         return;
     }
+    MUST(i->kind != INTENT_PUBLISH || c->attempt.finish || c->attempt.published > 0);
     const bool reached = i->kind == INTENT_PUBLISH && !c->attempt.finish &&
-                         c->attempt.published > 0 &&
                          c->report.result.already >= c->attempt.already + c->attempt.published;
     const bool made = (verdict == INTENT_ALREADY || reached || MUTANT(witness_always_made)) &&
                       !MUTANT(witness_always_lost);
     if (made) {
         witness_made(c);
     } else {
+        /* R8: what comes and goes may have been made, and be gone again. */
+        c->doubt |= (i->kind == INTENT_LAUNCH || i->kind == INTENT_PIN) && !MUTANT(doubt_forgotten);
         c->counts.witness_lost++;
         commit_lost(c);
     }
@@ -272,8 +324,8 @@ void commit_lost(commit *c)
     r->conflicts++;
     r->fragile_ns = c->now_ns - c->base_ns;
     const uint32_t retries = c->options.conflict_retries;
-    if ((retries > 0 && r->conflicts >= retries) || c->now_ns >= c->deadline_ns) {
-        commit_end_with(c, COMMIT_LOST, BW_OK);
+    if ((retries > 0 && r->conflicts >= retries && !c->doubt) || c->now_ns >= c->deadline_ns) {
+        end_lost(c);
         return;
     }
     c->base_ns = c->now_ns;

@@ -9,14 +9,19 @@
 
 struct handout {
     uint8_t uuid[UUID_BYTES];
-    uint32_t dp, slices, slice;
+    rescale rescale;
+    position position; /* in the job's mesh */
+    uint32_t cp, slices;
     uint64_t part_bytes;
     uint64_t step;
     uint32_t item;
+    uint64_t reach; /* what of [step, reach) is not skipped has tags that are not wanted */
     bool has_nonce;
     uint64_t nonce, nonce_step; /* of the step last handed out from */
     uint32_t skip_count;
     skip_range *skips;
+    uint32_t tag_count;
+    tag_range *tags;
 };
 
 bw_status mesh_position(const mesh *m, uint32_t rank, uint32_t world, position *out,
@@ -42,34 +47,42 @@ bw_status mesh_position(const mesh *m, uint32_t rank, uint32_t world, position *
     return BW_OK;
 }
 
-static bw_status check_dp(uint32_t expected, uint32_t given, bw_error *error)
+bw_status handout_new(const genesis *g, position p, uint32_t job_dp, cursor_mode mode,
+                      handout **out, bw_error *error)
 {
-    MUST(expected > 0);
-    if (given == expected)
-        return BW_OK;
-    return error_set(error, BW_MESH_MISMATCH,
-                     "the namespace has dp %u, the job dp %u; legal here: dp %u", expected, given,
-                     expected);
-}
-
-bw_status handout_new(const genesis *g, position p, uint32_t job_dp, handout **out, bw_error *error)
-{
-    BW_TRY(check_dp(g->dp, job_dp, error));
-    if (p.d >= g->dp || p.c >= g->cp)
+    rescale r;
+    BW_TRY(rescale_find(mode, g->dp, job_dp, &r, error));
+    if (p.d >= job_dp || p.c >= g->cp)
         return error_set(error, BW_MESH_MISMATCH, "position (%u,%u) lies outside the mesh %u x %u",
-                         p.d, p.c, g->dp, g->cp);
+                         p.d, p.c, job_dp, g->cp);
     handout *h = mem_zalloc(sizeof *h);
     if (h == NULL)
         return error_set(error, BW_NOMEM, "no memory for a reader");
     memcpy(h->uuid, g->uuid, UUID_BYTES);
-    h->dp = g->dp;
+    h->rescale = r;
+    h->position = p;
+    h->cp = g->cp;
     h->slices = genesis_slices(g);
-    h->slice = MUTANT(slice_transposed) ? p.c * g->dp + p.d : p.d * g->cp + p.c;
     h->part_bytes = g->part_bytes;
-    MUST(h->slice < h->slices);
+    MUST(h->slices > 0);
     MUST(h->part_bytes > 0);
     *out = h;
     return BW_OK;
+}
+
+uint32_t handout_reads(const handout *h)
+{
+    return h->rescale.reads;
+}
+
+static uint32_t slice_of(const handout *h, uint32_t nth)
+{
+    const uint32_t row = rescale_row(&h->rescale, h->position.d, nth);
+    const uint32_t slice = MUTANT(slice_transposed) ? h->position.c * h->rescale.made_for + row
+                                                    : row * h->cp + h->position.c;
+    MUST(row < h->rescale.made_for);
+    MUST(slice < h->slices);
+    return slice;
 }
 
 void handout_free(handout *h)
@@ -77,6 +90,7 @@ void handout_free(handout *h)
     if (h == NULL)
         return;
     mem_free(h->skips);
+    mem_free(h->tags);
     mem_free(h);
 }
 
@@ -110,7 +124,7 @@ bw_status handout_start(handout *h, const manifest *m, start_kind kind, uint64_t
     BW_TRY(check_step(m, step, step, step, 0, error));
     MUST(step >= m->trim);
     MUST(step <= m->next);
-    h->step = step;
+    h->step = h->reach = step;
     h->item = 0;
     h->has_nonce = false;
     return BW_OK;
@@ -129,9 +143,52 @@ static uint64_t unskipped(const skip_range *skips, uint32_t count, uint64_t step
     return step;
 }
 
-uint64_t handout_unskipped(const handout *h, uint64_t step)
+/* The n-th step from `step` on that is not skipped. */
+static uint64_t step_ahead(const handout *h, uint64_t step, uint32_t n)
 {
-    return unskipped(h->skips, h->skip_count, step);
+    if (MUTANT(skips_ignored_by_one_rank) && h->position.d > 0)
+        return step + n;
+    step = unskipped(h->skips, h->skip_count, step);
+    while (n-- > 0)
+        step = unskipped(h->skips, h->skip_count, step + 1);
+    return step;
+}
+
+uint64_t handout_reading(const handout *h)
+{
+    const uint64_t from = h->reach > h->step ? h->reach : h->step;
+    return step_ahead(h, from, rescale_phase(&h->rescale, h->position.d));
+}
+
+bool handout_passes(const handout *h, uint64_t step, uint64_t tag)
+{
+    MUST(step >= h->step);
+    if (h->item > 0 && step == h->step) /* begun under other tags */
+        return false;
+    if (MUTANT(tags_ignored_by_one_rank) && h->position.d > 0)
+        return false;
+    return !tag_is_wanted(h->tags, h->tag_count, tag);
+}
+
+void handout_reach(handout *h, uint64_t step)
+{
+    MUST(step >= h->step);
+    if (h->tag_count > 0 && h->item == 0 && step > h->reach)
+        h->reach = step;
+}
+
+uint64_t handout_after(const handout *h, uint64_t step)
+{
+    return step_ahead(h, step, h->rescale.strides);
+}
+
+uint64_t handout_last(const handout *h, uint64_t step)
+{
+    const uint32_t phase = rescale_phase(&h->rescale, h->position.d);
+    const uint64_t last = step_ahead(h, step, h->rescale.strides - 1 - phase);
+    MUST(phase < h->rescale.strides);
+    MUST(last >= step);
+    return last;
 }
 
 /* Where the skip began that ends at the cursor; the cursor's step when none does. */
@@ -158,16 +215,34 @@ static bool step_before(const cursor *c, uint64_t *step)
     return true;
 }
 
+static bw_status take_tags(handout *h, const cursor *c, bw_error *error)
+{
+    tag_range *tags = NULL;
+    if (c->tag_count > 0 && h->rescale.strides > 1)
+        return error_set(error, BW_UNSUPPORTED,
+                         "a job whose training step is %u steps reads steps of all tags",
+                         h->rescale.strides);
+    if (c->tag_count > 0) {
+        tags = mem_dup(c->tags, c->tag_count * sizeof *tags);
+        if (tags == NULL)
+            return error_set(error, BW_NOMEM, "no memory for tags");
+    }
+    mem_free(h->tags);
+    h->tags = tags;
+    h->tag_count = c->tag_count;
+    return BW_OK;
+}
+
 bw_status handout_resume(handout *h, const manifest *m, const cursor *c, bw_error *error)
 {
     if (memcmp(c->uuid, h->uuid, UUID_BYTES) != 0)
         return error_set(error, BW_CURSOR_FOREIGN, "the cursor was made in another namespace");
-    BW_TRY(check_dp(h->dp, c->dp, error));
-    if (c->mode != MODE_SAME_BATCH)
-        return error_set(error, BW_MESH_MISMATCH, "a scale_batch cursor; legal here: same_batch");
+    uint32_t item;
+    BW_TRY(rescale_resume(&h->rescale, c, &item, error));
     const uint64_t reads = c->item > 0 ? c->step : unskipped(c->skips, c->skip_count, c->step);
     const uint64_t from = c->item > 0 ? c->step : skipped_from(c);
     BW_TRY(check_step(m, from, c->step, reads, c->item, error));
+    BW_TRY(take_tags(h, c, error));
 
     skip_range *skips = NULL;
     if (c->skip_count > 0) {
@@ -180,8 +255,8 @@ bw_status handout_resume(handout *h, const manifest *m, const cursor *c, bw_erro
     MUST((skips != NULL) == (c->skip_count > 0));
     MUST(reads >= c->step);
     h->skip_count = c->skip_count;
-    h->step = reads;
-    h->item = c->item;
+    h->step = h->reach = reads;
+    h->item = item;
     h->nonce_step = c->step;
     h->nonce = c->nonce;
     h->has_nonce = c->has_nonce && (c->item > 0 || step_before(c, &h->nonce_step));
@@ -193,7 +268,7 @@ bw_status handout_resume(handout *h, const manifest *m, const cursor *c, bw_erro
 bool handout_nonce_step(const handout *h, const manifest *m, uint64_t *step)
 {
     MUST(m->swept <= m->next);
-    MUST(h->nonce_step <= h->step);
+    MUST(h->nonce_step <= handout_reading(h));
     if (!h->has_nonce || h->nonce_step < m->swept || h->nonce_step >= m->next)
         return false;
     *step = h->nonce_step;
@@ -212,28 +287,34 @@ bw_status handout_check_nonce(handout *h, uint64_t step, uint64_t nonce, bw_erro
     return BW_CURSOR_REWRITTEN;
 }
 
-bw_status handout_plan(const handout *h, uint64_t step, const descriptor *d, fetch_plan *plan,
-                       bw_error *error)
+bw_status handout_plan(const handout *h, uint64_t step, uint32_t nth, const descriptor *d,
+                       fetch_plan *plan, bw_error *error)
 {
+    const uint32_t items = rescale_items(&h->rescale, d->shape.items);
     MUST(d->shape.items > 0);
-    MUST(h->slice < h->slices);
     *plan = (fetch_plan){.step = step,
-                         .slice = h->slice,
+                         .slice = slice_of(h, nth),
                          .needs_footer = d->shape.form == FORM_FOOTER,
                          .id = d->id,
                          .record = d->record,
                          .shape = d->shape};
-    if (step == h->step && h->item >= d->shape.items)
+    if (items == 0)
+        return error_set(error, BW_MESH_MISMATCH,
+                         "step %llu has %u items per slice, which %u ranks cannot share: dp %u for "
+                         "dp %u; legal here: dp %u, what divides it, or scale_batch",
+                         (unsigned long long)step, d->shape.items, h->rescale.shares, h->rescale.dp,
+                         h->rescale.made_for, h->rescale.made_for);
+    if (step == handout_reading(h) && h->item >= items)
         return error_set(error, BW_CURSOR_INVALID, "the cursor stands at item %u of %u", h->item,
-                         d->shape.items);
+                         items);
     bw_status status = shape_footer(&d->shape, h->slices, h->part_bytes, &plan->footer);
     if (status == BW_OK && !plan->needs_footer)
-        status = shape_place(&d->shape, h->slices, h->part_bytes, h->slice, &plan->where);
+        status = shape_place(&d->shape, h->slices, h->part_bytes, plan->slice, &plan->where);
     MUST(status != BW_OK || plan->footer.part < plan->shape.parts);
     MUST(status != BW_OK || plan->needs_footer || plan->where.part < plan->shape.parts);
     if (status != BW_OK) {
         (void)error_set(error, status, "the descriptor of step %llu gives no place for slice %u",
-                        (unsigned long long)step, h->slice);
+                        (unsigned long long)step, plan->slice);
         error_set_step(error, step);
     }
     return status;
@@ -246,7 +327,7 @@ bw_status handout_place(const handout *h, const footer *f, fetch_plan *plan, bw_
         return error_set(error, BW_CORRUPT, "the footer of step %llu is not its descriptor's",
                          (unsigned long long)plan->step);
     MUST_OR(f->slice_count == h->slices, return BW_BUG);
-    MUST(plan->slice == h->slice);
+    MUST_OR(plan->slice < h->slices, return BW_BUG);
     uint64_t *lengths = mem_array(h->slices, sizeof *lengths);
     place *places = mem_array(h->slices, sizeof *places);
     bw_status status = BW_NOMEM;
@@ -265,8 +346,8 @@ bw_status handout_place(const handout *h, const footer *f, fetch_plan *plan, bw_
                            (unsigned long long)plan->step);
         goto done;
     }
-    MUST(places[h->slice].part < extent.parts);
-    plan->where = places[h->slice];
+    MUST(places[plan->slice].part < extent.parts);
+    plan->where = places[plan->slice];
     plan->needs_footer = false;
 done:
     mem_free(lengths);
@@ -284,44 +365,67 @@ uint32_t handout_item(const handout *h)
     return h->item;
 }
 
+uint32_t handout_items(const handout *h, uint32_t items)
+{
+    return rescale_items(&h->rescale, items);
+}
+
+void handout_pick(const handout *h, uint32_t items, uint32_t *nth, uint32_t *item)
+{
+    rescale_item(&h->rescale, h->position.d, items, h->item, nth, item);
+}
+
 void handout_advance(handout *h, uint32_t items, uint64_t nonce)
 {
-    MUST(h->item < items);
+    const uint32_t mine = rescale_items(&h->rescale, items);
+    MUST(h->item < mine);
     h->has_nonce = true;
     h->nonce = nonce;
-    h->nonce_step = h->step;
+    h->nonce_step = handout_reading(h);
+    /* Only now the cursor moves over what was passed: before, each rank would move when it knows.
+     */
+    if (h->reach > h->step)
+        h->step = handout_reading(h);
     h->item++;
-    if (h->item < items)
+    if (h->item < mine)
         return;
     h->item = 0;
-    h->step = handout_unskipped(h, h->step + 1);
-    MUST(h->step > h->nonce_step);
+    h->step = handout_after(h, h->step);
+    MUST(handout_reading(h) > h->nonce_step);
 }
 
 bool handout_at_end(const handout *h, const manifest *m)
 {
-    return m->sealed && (h->step >= m->next || MUTANT(ends_when_sealed));
+    const uint64_t from = h->reach > h->step ? h->reach : h->step;
+    const uint64_t last = step_ahead(h, from, h->rescale.strides - 1);
+    MUST(last >= h->step);
+    return m->sealed && (last >= m->next || MUTANT(ends_when_sealed));
+}
+
+/* The nonce that a cursor carries is of one step for all ranks: who did not read it, does not know
+ * it. */
+static bool knows_nonce(const handout *h)
+{
+    const uint32_t phase = rescale_phase(&h->rescale, h->position.d);
+    MUST(phase < h->rescale.strides);
+    return h->has_nonce && phase == (h->item > 0 ? 0 : h->rescale.strides - 1);
 }
 
 bw_status handout_cursor(const handout *h, const manifest *m, cursor *out)
 {
-    *out = (cursor){.step = h->step + (MUTANT(cursor_one_ahead) ? 1u : 0u),
-                    .item = MUTANT(cursor_forgets_item) ? 0 : h->item,
-                    .mode = MODE_SAME_BATCH,
-                    .dp = h->dp,
-                    .has_nonce = h->has_nonce,
-                    .nonce = h->has_nonce ? h->nonce : 0,
-                    .version = m->version,
-                    .skip_count = h->skip_count};
-    memcpy(out->uuid, h->uuid, UUID_BYTES);
-    MUST(h->nonce_step <= h->step);
+    cursor at = {.step = h->step + (MUTANT(cursor_one_ahead) ? 1u : 0u),
+                 .item = MUTANT(cursor_forgets_item) ? 0 : h->item,
+                 .mode = h->rescale.mode,
+                 .dp = h->rescale.dp,
+                 .has_nonce = knows_nonce(h),
+                 .nonce = knows_nonce(h) ? h->nonce : 0,
+                 .version = m->version,
+                 .skip_count = h->skip_count,
+                 .skips = h->skips,
+                 .tag_count = h->tag_count,
+                 .tags = h->tags};
+    memcpy(at.uuid, h->uuid, UUID_BYTES);
     MUST((h->skips != NULL) == (h->skip_count > 0));
-    if (h->skip_count == 0)
-        return BW_OK;
-    out->skips = mem_dup(h->skips, h->skip_count * sizeof *out->skips);
-    if (out->skips == NULL) {
-        out->skip_count = 0;
-        return BW_NOMEM;
-    }
-    return BW_OK;
+    MUST((h->tags != NULL) == (h->tag_count > 0));
+    return cursor_copy(out, &at);
 }

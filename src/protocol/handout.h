@@ -1,12 +1,12 @@
 // SPDX-FileCopyrightText: The BatchWeave authors
 // SPDX-License-Identifier: Apache-2.0
-/** handout: which bytes a rank reads next. Mesh, position, order and cursor; pure (DESIGN 10;
- * rescale comes later). */
+/** handout: which bytes a rank reads next. Mesh, position, order and cursor; pure (DESIGN 10). */
 #ifndef PROTOCOL_HANDOUT_H
 #define PROTOCOL_HANDOUT_H
 
 #include "codec/cursor.h"
 #include "protocol/lookup.h"
+#include "protocol/rescale.h"
 
 typedef struct position {
     uint32_t d, c;
@@ -22,17 +22,18 @@ bw_status mesh_position(const mesh *m, uint32_t rank, uint32_t world, position *
 
 typedef struct handout handout;
 
-/** The job's dp must equal genesis' (rescale is not built yet: BW_MESH_MISMATCH says what is
- * legal). */
-bw_status handout_new(const genesis *g, position p, uint32_t job_dp, handout **out,
-                      bw_error *error);
+/** `p` in the job's mesh, job_dp × cp. BW_MESH_MISMATCH says what is legal. */
+bw_status handout_new(const genesis *g, position p, uint32_t job_dp, cursor_mode mode,
+                      handout **out, bw_error *error);
 void handout_free(handout *h);
 
 typedef enum start_kind { START_EARLIEST, START_LATEST, START_STEP } start_kind;
 /** Resolves a start on a proved manifest. BW_TRIMMED, BW_BEYOND_END. */
 bw_status handout_start(handout *h, const manifest *m, start_kind kind, uint64_t step,
                         bw_error *error);
-/** Goes on from a cursor: BW_CURSOR_FOREIGN, BW_MESH_MISMATCH, BW_TRIMMED, BW_BEYOND_END. Its nonce
+/** Goes on from a cursor, of this mesh and mode or another: BW_CURSOR_FOREIGN, BW_MESH_MISMATCH,
+ * BW_CURSOR_INVALID (no boundary of both: names the nearest), BW_TRIMMED, BW_BEYOND_END;
+ * BW_UNSUPPORTED: with tags, when several steps are one training step. Its nonce
  * is checked by handout_check_nonce, once the descriptor is at hand. */
 bw_status handout_resume(handout *h, const manifest *m, const cursor *c, bw_error *error);
 /** The step whose nonce the cursor names and must match, when that step is still described; false
@@ -51,20 +52,38 @@ typedef struct fetch_plan {
     record record;
     shape shape;
 } fetch_plan;
-/** Plans `step` (prefetch may ask for any step ≥ the cursor's). `d` is that step's descriptor.
- * BW_CURSOR_INVALID when the cursor stands at an item that this step does not have. */
-bw_status handout_plan(const handout *h, uint64_t step, const descriptor *d, fetch_plan *plan,
-                       bw_error *error);
+/** How many slices a rank reads of each step. */
+uint32_t handout_reads(const handout *h);
+/** Plans the `nth` of the slices of `step` (prefetch may ask for any step ≥ the cursor's). `d` is
+ * that step's descriptor. BW_CURSOR_INVALID when the cursor stands at an item that this step does
+ * not have; BW_MESH_MISMATCH when its items cannot be shared by the ranks. */
+bw_status handout_plan(const handout *h, uint64_t step, uint32_t nth, const descriptor *d,
+                       fetch_plan *plan, bw_error *error);
 bw_status handout_place(const handout *h, const footer *f, fetch_plan *plan, bw_error *error);
 
-/** The next item to hand out. */
+/** The next item to hand out, as the cursor counts. */
 uint64_t handout_step(const handout *h);
 uint32_t handout_item(const handout *h);
-/** The first step at or after `step` that the cursor does not skip: prefetch walks with it. */
-uint64_t handout_unskipped(const handout *h, uint64_t step);
-/** One item of the current step (with `items` items, nonce of its TGB) was handed out. */
+/** The step that it is read from: another one when several steps are one training step. */
+uint64_t handout_reading(const handout *h);
+/** Its tag says that no rank of the job reads it; asked of steps from handout_step on. */
+bool handout_passes(const handout *h, uint64_t step, uint64_t tag);
+/** All steps before `step` that were not handed out are passed. The cursor stays where it is until
+ * the next item, so that it is the same on a rank that does not know it yet. */
+void handout_reach(handout *h, uint64_t step);
+/** The step that this rank reads after `step`: prefetch walks with it. */
+uint64_t handout_after(const handout *h, uint64_t step);
+/** The last step of the training step in which this rank reads `step`: none of them is handed out
+ * before all are committed. */
+uint64_t handout_last(const handout *h, uint64_t step);
+/** Items of one rank in a step whose slices have `items`. */
+uint32_t handout_items(const handout *h, uint32_t items);
+/** Where the next item is, in slices of `items` items: in which of those it reads, and which. */
+void handout_pick(const handout *h, uint32_t items, uint32_t *nth, uint32_t *item);
+/** One item of the current step, whose slices have `items` items, nonce of its TGB, was handed out.
+ */
 void handout_advance(handout *h, uint32_t items, uint64_t nonce);
-/** End of stream: a proved manifest is sealed and the cursor's step is its next. */
+/** End of stream: a proved manifest is sealed, and the steps left are no whole training step. */
 bool handout_at_end(const handout *h, const manifest *m);
 bw_status handout_cursor(const handout *h, const manifest *m, cursor *out);
 

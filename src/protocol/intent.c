@@ -53,6 +53,16 @@ intent_verdict intent_apply(intent *i, const manifest *base, const intent_aid *a
         return intent_publish_apply(i, &t);
     case INTENT_SEAL:
         return intent_seal_apply(i, &t);
+    case INTENT_LAUNCH:
+        return intent_launch_apply(i, &t);
+    case INTENT_PIN:
+        return intent_pin_apply(i, &t);
+    case INTENT_GROUP_RM:
+        return intent_group_rm_apply(i, &t);
+    case INTENT_FORGET:
+        return intent_forget_apply(i, &t);
+    case INTENT_SWEPT:
+        return intent_swept_apply(i, &t);
     case INTENT_KINDS:
         break;
     }
@@ -73,6 +83,7 @@ void manifest_succeed(const manifest *base, const genesis *g, const hash128 *gen
     if (base == NULL) {
         MUST_OR(genesis_hash != NULL, return );
         draft->version = 1;
+        // cppcheck-suppress nullPointer ; MUST_OR leaves
         draft->previous = *genesis_hash;
         draft->tail.bytes = view_of(empty_block, sizeof empty_block);
         return;
@@ -118,6 +129,32 @@ bool intent_find(const intent_try *t, view id, const producer_entry **entry)
     return true;
 }
 
+/* Room for the base's map and one more. */
+static bw_status room(const intent_try *t)
+{
+    intent_scratch *scratch = t->scratch;
+    void *producers = scratch->producers;
+    if (mem_grow(&producers, &scratch->producer_capacity, (size_t)t->base->producer_count + 1,
+                 sizeof *scratch->producers) != 0)
+        return BW_NOMEM;
+    scratch->producers = producers;
+    return BW_OK;
+}
+
+bw_status intent_draft_producers(const intent_try *t)
+{
+    const manifest *base = t->base;
+    manifest_succeed(base, t->aid->genesis, NULL, t->aid, t->draft);
+    BW_TRY(room(t));
+    MUST_OR(t->scratch->producer_capacity > base->producer_count, return BW_BUG);
+    MUST(t->draft->producer_count == base->producer_count);
+    if (base->producer_count > 0)
+        memcpy(t->scratch->producers, base->producers,
+               base->producer_count * sizeof *base->producers);
+    t->draft->producers = t->scratch->producers;
+    return BW_OK;
+}
+
 bw_status intent_draft_entry(const intent_try *t, view id, const producer_entry *from,
                              producer_entry **entry)
 {
@@ -125,11 +162,7 @@ bw_status intent_draft_entry(const intent_try *t, view id, const producer_entry 
     intent_scratch *scratch = t->scratch;
     MUST_OR(base->producer_count < UINT32_MAX, return BW_BUG);
     manifest_succeed(base, t->aid->genesis, NULL, t->aid, t->draft);
-    void *producers = scratch->producers;
-    if (mem_grow(&producers, &scratch->producer_capacity, (size_t)base->producer_count + 1,
-                 sizeof *scratch->producers) != 0)
-        return BW_NOMEM;
-    scratch->producers = producers;
+    BW_TRY(room(t));
 
     uint32_t at = 0, high = base->producer_count;
     while (at < high) {

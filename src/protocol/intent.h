@@ -4,16 +4,48 @@
  * intent: what a process wants the next manifest to say, as one pure function of a base (DESIGN 8).
  *
  * Applied again to whatever base the chain gives; each intent carries a key that makes applying it
- * twice harmless. A refusal counts only on a proved base. New kinds (forget, group, pin, release,
- * swept) add a case here and touch no machine.
+ * twice harmless. A refusal counts only on a proved base. A new kind adds a case here and touches
+ * no machine.
  */
 #ifndef PROTOCOL_INTENT_H
 #define PROTOCOL_INTENT_H
 
+#include "codec/cursor.h"
 #include "codec/fold.h" /* when a tail is folded and references merged: section 15 */
 #include "codec/manifest.h"
 
-typedef enum intent_kind { INTENT_OPEN, INTENT_PUBLISH, INTENT_SEAL, INTENT_KINDS } intent_kind;
+typedef enum intent_kind {
+    INTENT_OPEN,
+    INTENT_PUBLISH,
+    INTENT_SEAL,
+    INTENT_LAUNCH,
+    INTENT_PIN,
+    INTENT_GROUP_RM,
+    INTENT_FORGET,
+    INTENT_SWEPT,
+    INTENT_KINDS
+} intent_kind;
+
+/** Where a launch begins. */
+typedef enum launch_start {
+    LAUNCH_GROUP,    /* the group's newest pin, else its hold; a new group: as LAUNCH_EARLIEST */
+    LAUNCH_EARLIEST, /* the first retained step */
+    LAUNCH_LATEST,   /* the next step */
+    LAUNCH_CURSOR,   /* the cursor's step and item */
+    LAUNCH_TIP       /* the next step; the cursor, at an item 0, then skips all up to it */
+} launch_start;
+
+/** A pin by what was seen of it: an id alone may have been used anew. */
+typedef struct pin_key {
+    view id;
+    uint64_t nonce;
+} pin_key;
+
+/** What a sweep has deleted of one producer: all up to here. */
+typedef struct swept_producer {
+    view id;
+    uint64_t seq, offset;
+} swept_producer;
 
 typedef struct intent {
     intent_kind kind;
@@ -39,6 +71,42 @@ typedef struct intent {
         struct {
             bool force;
         } seal;
+        /** Registers the group or resumes it. Key ⟨name, launch⟩. */
+        struct {
+            view name, launch;
+            launch_start start;
+            const cursor *cursor; /* mode, dp, skips, tags; LAUNCH_CURSOR, _TIP: its place, too */
+            uint64_t number;      /* 0 until the first proved base fixes it at seen + 1 … */
+            uint8_t seen_size;    /* … and whose it is to fence; 0: there was no group */
+            uint8_t seen[LAUNCH_MAX];
+        } launch;
+        /** One pin, releases, or both: what is released is gone before the pin is made, so that an
+         * id can be used anew at once. Key ⟨group, launch, id, nonce⟩ of each. */
+        struct {
+            view group, launch;
+            const pin *pin; /* NULL: only releases */
+            const pin_key *releases;
+            uint32_t release_count;
+        } pin;
+        /** Key ⟨name, launch as seen⟩. */
+        struct {
+            view name, launch;
+        } group_rm;
+        /** Key ⟨id, epoch as seen⟩. */
+        struct {
+            view id;
+            uint32_t epoch; /* 0: fixed by the first proved base, as it is there */
+        } forget;
+        /** The parts of steps [from, step) are gone. Key ⟨step⟩. */
+        struct {
+            uint64_t from, step;
+            uint64_t bytes;                  /* of the TGBs in between */
+            const swept_producer *producers; /* who published them; sorted by id */
+            uint32_t producer_count;
+            const page *page; /* the next page, already put under `page_ref`; NULL: none */
+            const page_ref *page_ref;
+            const hash128 *page_base; /* hash of the page it replaces; NULL: there was none */
+        } swept;
     };
 } intent;
 
@@ -72,6 +140,9 @@ typedef struct intent_result {
     uint32_t already;     /* leading descriptors that the base has */
     uint64_t offset, seq; /* open: where the id stands; refused: for the message */
     uint32_t epoch;
+    uint64_t start_step; /* launch: where it begins */
+    uint32_t start_item;
+    uint64_t swept; /* swept: the base's step, when it is another one than `from` */
     bw_error error;
 } intent_result;
 

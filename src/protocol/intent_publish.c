@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* publish and finish: the next TGBs of a producer (R3, R7, R10). Key: token and seq. */
 #include "protocol/intent_draft.h"
+#include "protocol/limit.h"
 
 #include "base/alloc.h"
 #include "base/invariant.h"
@@ -10,9 +11,6 @@
 
 /* A commit may exceed the soft cap of the tail by this much of its own; the rest goes next time. */
 #define OWN_BYTES_MAX ((size_t)1 << 20)
-/* A producer counts as active while its last commit is at most this many rounds of the map old. */
-#define ACTIVE_ROUNDS 8u
-
 /* How many of `descriptors` the base has. They are contiguous; false when they do not continue the
  * entry. */
 static bool count_already(const intent *i, const producer_entry *e, uint32_t *already)
@@ -44,76 +42,17 @@ static bool count_already(const intent *i, const producer_entry *e, uint32_t *al
     return true;
 }
 
-static uint64_t active_producers(const manifest *base)
+/* Which limit it is, and what holds it. */
+static intent_verdict blocked(const intent_try *t, const descriptor *d)
 {
-    const uint64_t window = (uint64_t)ACTIVE_ROUNDS * base->producer_count;
-    uint64_t active = 0;
-    for (uint32_t k = 0; k < base->producer_count; k++) {
-        const producer_entry *e = &base->producers[k];
-        MUST(e->last_commit <= base->version);
-        if (!e->finished && !e->forgotten && base->version - e->last_commit <= window)
-            active++;
-    }
-    MUST(active <= base->producer_count);
-    return active > 0 ? active : 1;
-}
-
-/* F: what producers may not outrun by more than max_lag. There is at least one group. */
-static uint64_t frontier(const manifest *base)
-{
-    uint64_t least = UINT64_MAX;
-    for (uint32_t k = 0; k < base->group_count; k++) {
-        const group *g = &base->groups[k];
-        uint64_t most = g->has_hold ? g->hold : 0;
-        for (uint32_t p = 0; p < g->pin_count; p++)
-            if (g->pins[p].step > most)
-                most = g->pins[p].step;
-        if (most < least)
-            least = most;
-    }
-    MUST(base->group_count > 0);
-    MUST(least <= base->next);
-    return least;
-}
-
-static uint64_t share(uint64_t room, uint64_t active)
-{
-    MUST_OR(active > 0, return 0);
-    return room / active + (room % active != 0);
-}
-
-/* How many of the `left` descriptors from `d` on the namespace's limits let through now. Without a
- * group there is no limit. */
-static uint32_t limit_room(const intent_try *t, const descriptor *d, uint32_t left)
-{
-    const manifest *base = t->base;
+    char text[LIMIT_TEXT_BYTES];
+    keeper k;
     const genesis *g = t->aid->genesis;
-    if (base->group_count == 0 || left == 0)
-        return left;
-    const uint64_t active = active_producers(base);
-    uint64_t steps = left;
-    if (g->has_max_lag) {
-        const uint64_t ahead = base->next - frontier(base);
-        const uint64_t room = ahead < g->max_lag ? share(g->max_lag - ahead, active) : 0;
-        steps = room < steps ? room : steps;
-    }
-    if (g->has_max_bytes) {
-        MUST(base->swept_bytes <= base->committed_bytes);
-        const uint64_t held = base->committed_bytes - base->swept_bytes;
-        const uint64_t room = held < g->max_bytes ? g->max_bytes - held : 0;
-        const uint64_t mine = share(room, active);
-        uint64_t bytes = 0, fit = 0;
-        while (fit < steps) {
-            bytes += d[fit].shape.total_bytes;
-            /* At least one, if the whole room has place for it. */
-            if (bytes > (fit == 0 ? room : mine))
-                break;
-            fit++;
-        }
-        steps = fit;
-    }
-    MUST(steps <= left);
-    return (uint32_t)steps;
+    const limit_kind kind = limit_reached(g, t->base, d->shape.total_bytes, &k);
+    MUST(kind != LIMIT_NONE);
+    MUST(t->base->group_count > 0);
+    return intent_refuse(t, BW_BLOCKED, "%.*s stands at %s", VIEW_ARGS(d->id),
+                         limit_tell(g, t->base, kind, &k, text));
 }
 
 /* How many of the `left` descriptors this candidate takes, by the caps of block, commit and
@@ -132,8 +71,9 @@ static uint32_t cap_room(const intent_try *t, const descriptor *d, uint32_t left
     size_t bytes = 0;
     uint32_t taken = 0;
     while (taken < left && records + taken < BLOCK_RECORDS_MAX) {
+        MUST(descriptor_bytes_max(&d[taken]) <= OWN_BYTES_MAX); /* one goes at any rate */
         bytes += descriptor_bytes_max(&d[taken]);
-        if (bytes > room || (bytes > OWN_BYTES_MAX && taken > 0))
+        if (bytes > room || bytes > OWN_BYTES_MAX)
             break;
         taken++;
     }
@@ -283,11 +223,10 @@ intent_verdict intent_publish_apply(const intent *i, const intent_try *t)
         return verdict;
 
     const descriptor *rest = i->publish.descriptors + result->already;
-    const uint32_t allowed = limit_room(t, rest, left);
+    const uint32_t allowed = limit_room(t->aid->genesis, t->base, rest, left);
     MUST(allowed <= left);
     if (left > 0 && allowed == 0)
-        return intent_refuse(t, BW_BLOCKED, "%.*s stands at a limit of the namespace",
-                             VIEW_ARGS(e->id));
+        return blocked(t, rest);
     const segment_ref *fold = t->aid->durable_fold;
     if (fold != NULL &&
         (fold->first != manifest_tail_first(t->base) || fold->last + 1 != t->base->next))

@@ -175,26 +175,41 @@ static const segment_ref *covering(const segment_ref *refs, uint32_t count, uint
     return &refs[low];
 }
 
+lookup_verdict lookup_path(const manifest *m, segment_cache *cache, uint64_t step,
+                           segment_ref path[SEGMENT_LEVELS_MAX], uint32_t *depth,
+                           const segment **leaf)
+{
+    *depth = 1;
+    MUST_OR(m->ref_count > 0, return LOOKUP_FAILED);
+    MUST_OR(step < manifest_tail_first(m), return LOOKUP_FAILED);
+    path[0] = *covering(m->refs, m->ref_count, step);
+    for (*depth = 1;; ++*depth) {
+        const segment_ref *ref = &path[*depth - 1];
+        const segment *s = segment_cache_find(cache, &ref->hash);
+        if (s == NULL || !fits(s, ref))
+            return LOOKUP_NEED;
+        *leaf = s;
+        if (s->level == 0) {
+            MUST_OR(s->first <= step, return LOOKUP_FAILED);
+            MUST_OR(step <= s->last, return LOOKUP_FAILED);
+            return LOOKUP_FOUND;
+        }
+        /* The way down ends: children are of the level below. */
+        MUST_OR(*depth < SEGMENT_LEVELS_MAX, return LOOKUP_FAILED);
+        path[*depth] = *covering(s->children, INDEX_CHILDREN, step);
+        MUST_OR(path[*depth].level + 1u == s->level, return LOOKUP_FAILED);
+    }
+}
+
 /* Goes down to the segment of level 0 that holds `step`, which lies below the tail. */
 static lookup_verdict descend(const manifest *m, segment_cache *cache, uint64_t step,
                               const segment **leaf, segment_ref *ref)
 {
-    MUST_OR(m->ref_count > 0, return LOOKUP_FAILED);
-    *ref = *covering(m->refs, m->ref_count, step);
-    for (;;) {
-        const segment *s = segment_cache_find(cache, &ref->hash);
-        if (s == NULL || !fits(s, ref))
-            return LOOKUP_NEED;
-        if (s->level == 0) {
-            MUST_OR(s->first <= step, return LOOKUP_FAILED);
-            MUST_OR(step <= s->last, return LOOKUP_FAILED);
-            *leaf = s;
-            return LOOKUP_FOUND;
-        }
-        *ref = *covering(s->children, INDEX_CHILDREN, step);
-        /* The way down ends. */
-        MUST_OR(ref->level + 1u == s->level, return LOOKUP_FAILED);
-    }
+    segment_ref path[SEGMENT_LEVELS_MAX];
+    uint32_t depth;
+    const lookup_verdict verdict = lookup_path(m, cache, step, path, &depth, leaf);
+    *ref = path[depth - 1];
+    return verdict;
 }
 
 lookup_verdict lookup_step(const manifest *m, segment_cache *cache, uint64_t step, descriptor *out,

@@ -32,6 +32,11 @@ typedef enum lookup_verdict {
  * unless LOOKUP_NEED. */
 lookup_verdict lookup_step(const manifest *m, segment_cache *cache, uint64_t step, descriptor *out,
                            segment_ref *needed);
+/** The references from the top down to the segment of level 0 that holds `step`, swept ≤ step < the
+ * tail's first: `depth` of them. LOOKUP_NEED or LOOKUP_FOUND. */
+lookup_verdict lookup_path(const manifest *m, segment_cache *cache, uint64_t step,
+                           segment_ref path[SEGMENT_LEVELS_MAX], uint32_t *depth,
+                           const segment **leaf);
 /** The sum before `step`, first described step ≤ step ≤ next. */
 lookup_verdict lookup_sum(const manifest *m, segment_cache *cache, uint64_t step, hash128 *sum,
                           segment_ref *needed);

@@ -64,9 +64,10 @@ static void close_round(search *s)
 bool search_answer(search *s, uint64_t number, bool present)
 {
     uint32_t i = 0;
-    while (i < s->probe_count && s->probes[i] != number)
+    while (i + 1 < s->probe_count && s->probes[i] != number)
         i++;
     MUST_OR(i < s->probe_count, return false);
+    MUST_OR(s->probes[i] == number, return false);
     MUST(s->answered < s->probe_count);
     s->present[i] = present;
     if (++s->answered < s->probe_count)

@@ -249,7 +249,8 @@ static void listed(sweep *s, const store_list *list)
         key_parse(view_text(list->entries[i].key), &fields);
         /* The prefix holds nothing else; a foreign name too long to go on from ends the listing. */
         const int size = snprintf(s->after.text, sizeof s->after.text, "%s", list->entries[i].key);
-        beyond |= size < 0 || (size_t)size >= sizeof s->after.text;
+        MUST(size >= 0);
+        beyond |= (size_t)size >= sizeof s->after.text;
         if (fields.kind != KEY_MANIFEST)
             continue;
         const uint64_t in = genesis_block(g, fields.number);
@@ -325,9 +326,9 @@ static void own_reply(sweep *s, ask *a, machine_reply *reply)
     MUST(a->state == ASK_SENT);
     MUST(s->state != SWEEP_IDLE);
     const bool marker = a->role == SWEEP_ASK_MARKER;
-    const bool trusted = reply->outcome == STORE_UNKNOWN && MUTANT(marker_in_doubt_trusted);
     const bool answer =
-        marker ? reply->outcome == STORE_CREATED || reply->outcome == STORE_EXISTS || trusted
+        marker ? reply->outcome == STORE_CREATED || reply->outcome == STORE_EXISTS ||
+                     (MUTANT(marker_in_doubt_trusted) && reply->outcome == STORE_UNKNOWN)
                : reply->outcome == STORE_OK || reply->outcome == STORE_NOT_FOUND;
     /* A marker in doubt is created again until it is there: nothing is deleted before (R8). */
     const bool again = reply->outcome == STORE_RETRY || reply->outcome == STORE_UNKNOWN;
@@ -364,8 +365,9 @@ static void sweep_reply(void *self, int64_t now_ns, machine_reply *reply)
         sound(s);
         return;
     }
+    MUST(s->state == SWEEP_WALK); /* until the chain's last request was answered */
     chain_machine.reply(s->chain, now_ns, reply);
-    if (s->state == SWEEP_WALK && !chain_machine.running(s->chain))
+    if (!chain_machine.running(s->chain))
         walked(s);
     sound(s);
 }

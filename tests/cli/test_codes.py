@@ -86,7 +86,6 @@ class Codes(harness.CliTest):
 
     def code_unsupported(self):
         self.init(1)
-        self.check("UNSUPPORTED", ["gc", self.url])
         self.check("UNSUPPORTED", ["info", "gopher://host/x"])
 
     def code_too_large(self):

@@ -17,7 +17,7 @@ from harness import frame
 INFO = set("url uuid created_ms dp cp items expected_producers block_size tail_cap part_size page_min max_lag "
            "max_bytes layout schema version next_step trim_step swept_step sealed committed_bytes swept_bytes "
            "finished_producers committer clock_ms manifest_bytes segments tail_steps page_entries producers groups "
-           "last_commit_age_ms".split())
+           "kept_by frontier last_commit_age_ms".split())
 PRODUCER = set("id epoch seq offset finished forgotten last_publish last_commit swept_seq swept_offset slot_ms token "
                "state_bytes state".split())
 STEP = set("step producer epoch seq start end nonce kind items form parts bytes samples tokens tag key".split())
@@ -27,7 +27,9 @@ VERIFY = set("summary clean findings deep first_version newest_version unproven_
              "newer_manifests unreferenced_parts unreferenced_states unreferenced_segments unreferenced_pages probes "
              "temporary foreign".split())
 FINDING = {"finding", "key", "step", "message"}
-GC = set("applied newest_version blocks_retired blocks_total manifests_deleted ghosts_deleted".split())
+GC = set("applied newest_version next_step trim_step swept_step swept_to kept_by bytes_kept steps_deleted "
+         "bytes_deleted segments_deleted producers_moved orphans_deleted orphan_bytes strangers overtaken "
+         "blocks_retired blocks_total manifests_deleted ghosts_deleted".split())
 OBJECT = set("key kind bytes modified_ms".split())
 GET = set("step d c item kind pad bytes sha256".split())
 KINDS = {"genesis": "genesis", "manifest": "manifest", "segment": "segment", "data": "part", "hint": "hint"}
@@ -204,7 +206,7 @@ class Reports(harness.CliTest):
     def test_gc_for_people(self):
         self.more_commits()
         dry = self.run_cli("gc", self.url, "--manifests-only").out.decode()
-        self.assertRegex(dry, r"^would delete \d+ old manifests?, retiring \d+ blocks?\n.*run again with --apply\n$")
+        self.assertRegex(dry, r"^would delete \d+ old manifests?, retiring \d+ blocks?\nnothing is .*with --apply\n$")
         wet = self.run_cli("gc", self.url, "--manifests-only", "--apply").out.decode()
         self.assertEqual(wet, dry.splitlines()[0].replace("would delete", "deleted") + "\n")
         again = self.run_cli("gc", self.url, "--manifests-only").out.decode()
@@ -212,6 +214,34 @@ class Reports(harness.CliTest):
         (self.space / "manifest" / f"{1:020}.manifest").write_bytes(b"late")
         late = self.run_cli("gc", self.url, "--manifests-only").out.decode()
         self.assertIn("and 1 manifest that came late", late)
+
+    def test_gc_without_a_group_keeps_all_data(self):
+        before = self.content()
+        told = self.run_cli("gc", self.url, "--apply").out.decode()
+        self.assertIn("no group is registered: all is kept, ", told)
+        self.assertEqual({name for name in before if name.startswith("data/")},
+                         {name for name in self.content() if name.startswith("data/")})
+
+    def test_gc_deletes_what_a_dead_producer_staged(self):
+        """Only once the chain says that it never will be published; a name that the chain has not is left."""
+        line = self.json_line("info", self.url)["producers"][0]
+        canonical = self.staged(line["id"], 10**6)
+        unknown = self.staged("nobody", 1)
+        dry = self.json_line("gc", self.url)
+        self.assertEqual((dry["orphans_deleted"], dry["orphan_bytes"], dry["strangers"]), (1, 6, 1))
+        self.assertTrue(canonical.exists())
+        wet = self.json_line("gc", self.url, "--apply")
+        self.assertEqual(wet["orphans_deleted"], 1)
+        self.assertTrue(unknown.exists() and not canonical.exists())
+        self.run_cli("verify", self.url, "--deep")
+
+    def staged(self, producer, seq):
+        """A part in the canonical place, which nobody published."""
+        rest = f"{producer}/{1:010}-{seq:020}-{7:016x}.000000"
+        path = self.space / "data" / hashlib.sha256(rest.encode()).hexdigest()[:2] / rest
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(b"staged")
+        return path
 
     def test_gc_deletes_ghosts(self):
         self.more_commits()
@@ -285,6 +315,34 @@ class Reports(harness.CliTest):
                 self.assertIn(key, self.refused("CHAIN_BLOCKED", *words).err)
             remove()
         self.run_cli("verify", self.url)
+
+    def test_verify_goes_on_before_what_blocks_the_chain(self):
+        version = self.json_line("info", self.url)["version"]
+        newest = self.space / "manifest" / f"{version:020}.manifest"
+        good = newest.read_bytes()
+        beyond = newest.with_name(f"{version + 1:020}.manifest")
+
+        def verify():
+            result = self.run_cli("verify", self.url, "--deep", "-o", "json", expect=5)
+            self.assertEqual(json.loads(result.err)["error"]["code"], "UNCLEAN")
+            lines = [json.loads(line) for line in result.out.splitlines()]
+            return {(x["finding"], x["key"]) for x in lines if "finding" in x}, lines[-1]
+
+        newest.write_bytes(good[:100] + bytes([good[100] ^ 1]) + good[101:])
+        findings, summary = verify()
+        self.assertEqual(findings, {("BLOCKED", f"manifest/{newest.name}")})
+        self.assertEqual(summary["newest_version"], version - 1)
+        newest.write_bytes(good)
+        beyond.write_bytes(b"foreign")
+        findings, summary = verify()
+        self.assertEqual(findings, {("BLOCKED", f"manifest/{beyond.name}")})
+        self.assertEqual((summary["newest_version"], summary["next_step"]), (version, 10))
+        beyond.with_name(f"{version + 2:020}.manifest").write_bytes(b"more")
+        findings, summary = verify()
+        self.assertEqual(findings, {("BLOCKED", f"manifest/{version + 2:020}.manifest"),
+                                    ("MANIFEST", f"manifest/{beyond.name}")})
+        self.assertEqual(summary["newest_version"], version)
+        self.assertIn("NOT clean, 2 findings", self.run_cli("verify", self.url, expect=5).out.decode())
 
     def test_names_that_no_key_can_have_are_foreign(self):
         names = ["data/Upper Case", "data/Strange dir/x", "NOTES", "manifest/é"]

@@ -2,11 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Inputs with known content, and the proof that what was delivered is exactly them.
 
-Frames carry their own number, so two are never equal; documents are random text of several lengths,
-empty ones included.
+Frames, lines and samples carry their own number, so two are never equal; documents are random text of
+several lengths, empty ones included.
 """
 
+import collections
+import io
+import json
 import os
+import tarfile
 
 import bwformat as bw
 
@@ -33,6 +37,32 @@ def write_documents(folder, rng, count):
         with open(path, "wb") as file:
             file.write(documents[name])
     return documents
+
+
+def write_lines(path, rng, count):
+    """Lines of JSON; returns them."""
+    lines = [json.dumps({"k": k, "text": "weave " * rng.randrange(60)}).encode() for k in range(count)]
+    with open(path, "wb") as file:
+        file.write(b"\n".join(lines))
+    return lines
+
+
+def write_archives(folder, rng, archives, count):
+    """WebDataset shards s0.tar …; returns the samples, each as its fields in order."""
+    os.makedirs(folder)
+    samples = []
+    for a in range(archives):
+        with tarfile.open(os.path.join(folder, f"s{a}.tar"), "w") as archive:
+            for k in range(count):
+                key = f"{a}-{k:03}"
+                fields = [(b"__key__", key.encode()), (b"jpg", rng.randbytes(rng.choice((0, 10, 700)))),
+                          (b"cls", b"%d" % k)]
+                for extension, data in fields[1:]:
+                    info = tarfile.TarInfo(f"{key}.{extension.decode()}")
+                    info.size = len(data)
+                    archive.addfile(info, io.BytesIO(data))
+                samples.append(tuple(fields))
+    return samples
 
 
 def item_major(rows):
@@ -62,6 +92,18 @@ def prove_frames(steps, producer, frames):
     got = delivered_of(steps, producer)
     if got != frames:
         raise ValueError(f"producer {producer}: {len(got)} frames delivered, {len(frames)} given, or not the same ones")
+
+
+def prove_records(steps, producers, wanted, epochs, fields=None):
+    """Each record as often as there were epochs; `fields`: which of a sample's make it."""
+    got = collections.Counter()
+    for name in producers:
+        for item in delivered_of(steps, name):
+            for sample in bw.decode_samples(item):
+                got[tuple((bytes(k), bytes(v)) for k, v in sample if fields is None or bytes(k) in fields)] += 1
+    if got != collections.Counter({record: epochs for record in wanted}):
+        raise ValueError(f"{producers}: {sum(got.values())} records delivered, {epochs} x {len(wanted)} given, "
+                         "or not the same ones")
 
 
 def fragments(item):

@@ -216,6 +216,7 @@ class Round:
             words = shop.words("produce", "--id", name, "--shard", f"{k}/2", "--seq-len", 100, *PACE,
                                f"text:{text}")
             self.agents.append(Agent(self, name, words, "producer"))
+        self.add_records()
         for rank in [*range(RANKS), None]:
             name = "all-ranks" if rank is None else f"rank-{rank}"
             position = ["--world", RANKS] if rank is None else ["--rank", rank, "--world", RANKS]
@@ -223,6 +224,16 @@ class Round:
                                "--save-every", 3, "--digest", "--out", os.path.join(shop.folder, "out-" + name),
                                "--step-ms", 2)
             self.agents.append(Agent(self, name, words, "rank"))
+
+    def add_records(self):
+        """Shuffled, in two epochs: what a kill leaves half-way is a window in an order of its own."""
+        lines, archives = (os.path.join(self.shop.folder, name) for name in ("lines.jsonl", "archives"))
+        self.lines = [((b"json", line),) for line in inputs.write_lines(lines, self.rng, 120)]
+        self.samples = inputs.write_archives(archives, self.rng, 3, 40)
+        for name, *words in (("lines", "--shuffle-window", 16, "jsonl:" + lines),
+                             ("archives", "--shuffle-window", 25, f"tar:{archives}/s{{0..2}}.tar")):
+            words = self.shop.words("produce", "--id", name, "--batch", 3, "--seed", 7, "--epochs", 2, *PACE, *words)
+            self.agents.append(Agent(self, name, words, "producer"))
 
     def add_frames(self, name, count, kind):
         path = os.path.join(self.shop.folder, name + ".frames")
@@ -330,6 +341,8 @@ class Round:
         for name, frames in self.frames.items():
             inputs.prove_frames(steps, name, frames)
         inputs.prove_documents(steps, self.text_producers, self.documents)
+        inputs.prove_records(steps, ["lines"], self.lines, 2, [b"json"])
+        inputs.prove_records(steps, ["archives"], self.samples, 2)
         for agent in self.agents:
             if agent.kind == "rank":
                 rank = None if agent.name == "all-ranks" else int(agent.name.split("-")[1])

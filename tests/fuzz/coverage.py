@@ -32,23 +32,37 @@ ENTRIES = "producer_entry_read|producer_entries_(read|find)"
 DECODERS = {
     "block": BLOCK,
     "config": {"api/config.c": "parse_.*|units_of|bw_config_set|find|config_.*",
-               "api/options.c": ".*", "protocol/cadence.c": "cadence_parse|parse_ms"},
+               "api/options.c": ".*", "protocol/cadence.c": "cadence_parse|parse_.*|after|set_dac"},
     "cursor": {"codec/cursor.c": ".*", "base/hash.c": "hex_.*|digit"},
     "footer": {"codec/footer.c": "read_.*|footer_.*", **OBJECT},
-    "frame": {"codec/frame.c": "decode_item|frame_decode_head|is_zero|frame_verify"},
+    "frame": {"codec/frame.c": "decode_item|frame_decode_head|is_zero|frame_verify",
+              "codec/packing.c": "packed_lengths_fit|window_bytes|is_frame|unpack_item|frame_unpack.*"},
     "frames": {"input/framestream.c": "next_length|is_mine|is_text|bad_frame|too_long|ends_within|"
                                       "skip_frame|read_frame|framestream_(skip|next)",
                "input/bytestream.c": "take|bytestream_(read|skip)"},
     "genesis": {"codec/genesis.c": "genesis_decode|genesis_check|layout_is_known", **OBJECT},
+    "index": {"input/tokenfile.c": "read_head|entry_of|check_.*|last_at_most|document_of|sequence_token|"
+                                   "tokenfile_positions"},
+    "jsonlines": {"input/jsonlines.c": "pass_mark|take_line|is_blank|check_line|next_(line|record)",
+                  "base/jsontext.c": "jsontext_(open|fail|peek|take|done|string|value)|scalar|number|digits|word|"
+                                     "open_value|close_values|member_name|in_object|unicode_escape|"
+                                     "escape_length|hex_.*",
+                  "input/bytestream.c": "bytestream_(peek|until)"},
     "key": {"codec/key.c": ".*"},
     "manifest": {"codec/manifest.c": "read_.*|manifest_.*", "codec/group.c": "read_.*|groups_read",
                  "codec/entry.c": ENTRIES, "codec/segment.c": "segment_ref_.*", "codec/fold.c": ".*",
                  **BLOCK, **OBJECT, **WIRE},
     "page": {"codec/entry.c": f"{ENTRIES}|page_.*", **OBJECT},
     "resume": {"input/resume_state.c": "scan_.*|resume_decode"},
+    "safetensors": {"payload/safetensors.c": ".*", "payload/tensor_type.c": "tensor_(size|type_find)",
+                    "base/jsontext.c": "jsontext_(take|string|u64|peek)|unicode_escape|escape_length|hex_.*|"
+                                       "jsonstring_.*"},
     "samples": {"payload/samples.c": "read_.*|samples_(open|next|next_field)|load"},
     "segment": {"codec/segment.c": ".*", **BLOCK, **OBJECT},
     "small": {"codec/small.c": ".*", **OBJECT},
+    "tar": {"input/tarheader.c": ".*", "input/tarmember.c": ".*",
+            "input/tarsamples.c": "check_member|is_text|has_odd_segment|find_sample|add_member|gather|next|"
+                                  "is_given_up|give_up_sample"},
     "url": {"store/url.c": ".*"},
 }
 

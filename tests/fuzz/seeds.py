@@ -6,9 +6,11 @@
     python3 tests/fuzz/seeds.py FOLDER
 """
 
+import io
 import pathlib
 import struct
 import sys
+import tarfile
 
 GOLDEN = pathlib.Path(__file__).resolve().parent.parent / "golden"
 
@@ -18,7 +20,7 @@ OBJECTS = {
     "page": ["page"],
     "segment": ["segment-block", "segment-index"],
     "small": ["marker", "hint", "state"],
-    "cursor": ["cursor", "cursor-skips"],
+    "cursor": ["cursor", "cursor-skips", "cursor-tags"],
 }
 
 KEYS = """genesis
@@ -64,6 +66,10 @@ RESUMES = [
 ]
 
 
+RESUMES += ['{"input":"%s","fingerprint":"000102030405060708090a0b0c0d0e0f","epoch":1,"document":2,"at":3,"index":4,'
+            '"taken":5,"skipped":6,"base":7}' % name for name in ("jsonl", "tar", "tokens")]
+
+
 def samples(*rows):
     out = struct.pack("<I", len(rows))
     for fields in rows:
@@ -75,6 +81,68 @@ def samples(*rows):
 
 def frames(*bodies):
     return b"".join(struct.pack("<I", len(body)) + body for body in bodies)
+
+
+def tensors(header, data=b""):
+    return struct.pack("<Q", len(header)) + header + data
+
+
+TENSORS = [
+    tensors(b"{}"),
+    tensors(b'{"a":{"dtype":"U8","shape":[2],"data_offsets":[0,2]}}   ', b"ab"),
+    tensors(b'{"__metadata__":{"k":"v","\\u00e4":"\\n"},"a":{"dtype":"F64","shape":[1,1],"data_offsets":[0,8]},'
+            b'"\\ud83d\\ude00":{"shape":[0,4],"dtype":"BF16","data_offsets":[8,8]},'
+            b'"b":{"dtype":"F4","shape":[4],"data_offsets":[8,10]}}', bytes(10)),
+    tensors(b'{ "b" : { "data_offsets" : [ 1 , 2 ] , "dtype" : "BOOL" , "shape" : [ ] } ,\n'
+            b'"a":{"dtype":"I8","shape":[1],"data_offsets":[0,1]}}', b"\0\1"),
+    tensors(b'{"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},"\\u0061":{"dtype":"U8","shape":[1],'
+            b'"data_offsets":[1,2]}}', b"ab"),
+    tensors(b'{"__metadata__":{"a":"1","\\u0061":"2"}}'),
+    tensors(b'{"a":{"dtype":"U64","shape":[18446744073709551615],"data_offsets":[0,8]}}', bytes(8)),
+]
+
+
+def tar(format, *members, end=1024):
+    data = b""
+    with io.BytesIO() as out:
+        with tarfile.open(fileobj=out, mode="w", format=format) as archive:
+            for name, content, kind in members:
+                info = tarfile.TarInfo(name)
+                info.size, info.type = len(content), kind
+                archive.addfile(info, io.BytesIO(content))
+        data = out.getvalue()
+    return b"\1\xff" + data.rstrip(b"\0").ljust(-(-len(data.rstrip(b"\0")) // 512) * 512, b"\0") + bytes(end)
+
+
+def tars():
+    file, folder, link = tarfile.REGTYPE, tarfile.DIRTYPE, tarfile.SYMTYPE
+    yield tar(tarfile.USTAR_FORMAT, ("a.x", b"1", file), ("a.y", b"", file), ("b.x", b"22", file))
+    yield tar(tarfile.PAX_FORMAT, ("ä/" + "n" * 120 + ".x", b"1", file), ("d", b"", folder))
+    yield tar(tarfile.GNU_FORMAT, ("n" * 120 + ".x", b"1", file))
+    yield tar(tarfile.USTAR_FORMAT, ("../a.x", b"1", file), ("a", b"", file), ("a.x", b"", link), ("b.x", b"2", file))
+    yield tar(tarfile.USTAR_FORMAT, ("a.x", b"1", file), ("a.x", b"2", file), ("a.y", b"2", file), ("b.x", b"2", file))
+    yield tar(tarfile.USTAR_FORMAT, ("a.x", b"1" * 600, file), ("b.x", b"2", file), end=0)
+
+
+LINES = [b"\0\0\xff" + text for text in (
+    b'\xef\xbb\xbf{"a":1}\r\n\n [1,2.5e-3,"\\ud83d\\ude00\\n"]\n{"a":\n"\0"\n\xff\ntrue',
+    b'"\xc3\xa4"\n[[[[]]]]\n{"a":{"b":null}}\n-0\n01\n1 2\n', b"")] + [
+    b"\3\1\x01" + b'1\n2\n"xxxxxxxxxxxxxxxxxxxxxxxx"\n3\n4\n5\n']
+
+
+def index(code, size, lengths, starts=None, bin_size=None):
+    ends = [0]
+    for length in lengths:
+        ends.append(ends[-1] + length * size)
+    starts = list(range(len(lengths) + 1)) if starts is None else starts
+    count = len(lengths)
+    return (struct.pack("<H", ends[-1] if bin_size is None else bin_size) + b"MMIDIDX\0\0"
+            + struct.pack("<QBQQ", 1, code, count, len(starts)) + struct.pack(f"<{count}i", *lengths)
+            + struct.pack(f"<{count}q", *ends[:-1]) + struct.pack(f"<{len(starts)}q", *starts))
+
+
+INDEXES = [index(8, 2, [3, 0, 4]), index(4, 4, [1, 2, 3], [0, 2, 2, 3]), index(5, 8, []),
+           index(1, 1, [5, 5], bin_size=9), index(8, 2, [3, 0, 4], [0, 2, 1, 3]), index(7, 4, [1])]
 
 
 def cut(part):
@@ -99,7 +167,7 @@ def seeds():
             # The replaced CRC chooses 512 slices, those of the golden namespace.
             yield target, data[:-4] + bytes(4)
     yield "block", b"\0" + golden("segment-block")[16 + 40:-4]
-    for name in ["tgb-raw.000000", "tgb-raw.000001", "tgb-samples.000000"]:
+    for name in ["tgb-raw.000000", "tgb-raw.000001", "tgb-samples.000000", "tgb-zstd.000000"]:
         slices, footers = cut(golden(name))
         for data in slices:
             yield "frame", data
@@ -113,6 +181,14 @@ def seeds():
         yield "config", text.encode()
     for text in RESUMES:
         yield "resume", text.encode()
+    for data in tars():
+        yield "tar", data
+    for data in LINES:
+        yield "jsonlines", data
+    for data in INDEXES:
+        yield "index", data
+    for data in TENSORS:
+        yield "safetensors", data
     yield "samples", samples()
     yield "samples", samples([(b"text", b"hello"), (b"", b"")], [])
     for head in [b"\0\0\0\x10", b"\1\0\1\x10", b"\3\2\0\xff", b"\0\0\1\0"]:

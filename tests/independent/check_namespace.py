@@ -4,8 +4,9 @@
 
 What is proved: genesis; the chain of manifests above the highest retirement marker, link by link; that no
 step ever changed (every manifest's sum against the newest one's descriptors); gapless steps; per producer,
-contiguous seqs and offsets that tile [0, offset); every retained batch present, packed and framed as its
-descriptor says, every byte of it covered by a check or zero. Ghosts (manifests in retired blocks), orphans
+contiguous seqs and offsets that tile [0, offset); the trim step is what groups keep at the least; departed
+producers stand on the page once nothing of theirs is left; every retained batch present, packed and framed as
+its descriptor says, every byte of it covered by a check or zero. Ghosts (manifests in retired blocks), orphans
 (data that nothing references), probes and temporary files are listed apart: they are no findings.
 Exit code: 0 clean, 1 findings, 2 no namespace there.
 """
@@ -282,6 +283,9 @@ class Check:
         for name in ("next", "trim", "swept", "sealed", "committed_bytes", "swept_bytes"):
             if getattr(b, name) < getattr(a, name):
                 raise FormatError("ORDER", key, f"{name} goes from {getattr(a, name)} to {getattr(b, name)}")
+        # One commit finishes one producer, or opens one that had finished.
+        if abs(b.finished - a.finished) > 1:
+            raise FormatError("ORDER", key, f"{a.finished} producers have finished, then {b.finished}")
         if a.sealed and b.next != a.next:
             raise FormatError("SEALED", key, "a step after the seal")
         _agree(key, "descriptors, as next and sum tell,", a.next != b.next, a.sum != b.sum)
@@ -295,7 +299,7 @@ class Check:
         for x in a.producers:
             y = after.get(x.id)
             if y is None:
-                if b.page is None:
+                if b.page is None or b.page == a.page or not (x.finished or x.forgotten):
                     raise FormatError("PRODUCER", key, f"producer {x.id} is gone")
                 continue
             if y.epoch < x.epoch or y.seq < x.seq or y.offset < x.offset:
@@ -304,6 +308,23 @@ class Check:
                 raise FormatError("PRODUCER", key, f"producer {x.id}: one epoch, two tokens")
             if y.seq != x.seq:
                 _agree(key, f"producer {x.id}: version of its last publish", y.last_publish, b.version)
+        self.kept(key, a, b)
+
+    @staticmethod
+    def kept(key, a, b):
+        """What groups, sweeps and pages may do from one version to the next."""
+        keeps = [step for g in b.groups for step in [g.hold] + [p.step for p in g.pins]]
+        _agree(key, "trim step", b.trim, max(a.trim, min(keeps)) if keeps else a.trim)
+        after = {g.name: g for g in b.groups}
+        for x in a.groups:
+            y = after.get(x.name)
+            if y is not None and ((y.launch, y.launch_number) != (x.launch, x.launch_number)
+                                  and (y.launch == x.launch or y.launch_number != x.launch_number + 1)):
+                raise FormatError("GROUP", key, f"group {x.name}: launch {y.launch_number} after {x.launch_number}")
+        if b.swept == a.swept and b.swept_bytes != a.swept_bytes:
+            raise FormatError("ORDER", key, "swept bytes without a sweep")
+        if b.page != a.page:
+            _agree(key, "version of its page", b.page and b.page.version, b.version)
 
     # -- steps and sums --
 
@@ -369,9 +390,12 @@ class Check:
             _agree(key, "page", (page.uuid, page.version, len(page.entries), len(data), bw.object_hash(data)),
                    (m.uuid, m.page.version, m.page.entries, m.page.bytes, m.page.hash))
             for e in page.entries:
-                if e.id in out:
+                if (e.seq, e.offset) != (e.swept_seq, e.swept_offset):
+                    raise FormatError("PRODUCER", key, f"producer {e.id} is not wholly swept")
+                now = out.setdefault(e.id, e)
+                # Who came back is in the map; the page has it as it left.
+                if now is not e and (e.epoch >= now.epoch or e.seq > now.seq or e.offset > now.offset):
                     raise FormatError("PRODUCER", key, f"producer {e.id} is in the map too")
-                out[e.id] = e
         return out
 
     def producers(self, m, steps):

@@ -269,12 +269,13 @@ def test_states_and_pages():
         space.put(key, state)
         name = bw.StateName(e.epoch, e.seq, 7, len(state), bw.object_hash(state))
         gone = bw.Entry("old", 3, bw.FINISHED, 0, b"t" * 16, 4, 40, 4, 40, 1, 1, b"", None)
-        page = bwencode.page(bw.Page(UUID, 7, [gone]))
-        space.put(bw.page_key(7, 9), page)
         m = space.next_manifest()
+        at = m.version
+        page = bwencode.page(bw.Page(UUID, at, [gone]))
+        space.put(bw.page_key(at, 9), page)
         named = dataclasses.replace(e, flags=bw.STATE_OBJECT, state=None, state_name=name)
         space.commit(dataclasses.replace(
-            m, finished=1, page=bw.PageName(7, 9, bw.object_hash(page), len(page), 1),
+            m, finished=1, page=bw.PageName(at, 9, bw.object_hash(page), len(page), 1),
             producers=[named if x.id == "p2" else x for x in m.producers]))
         result = check_namespace.check(root)
         assert result.ok and not result.orphans, result
@@ -282,8 +283,68 @@ def test_states_and_pages():
         space.put(key, bwencode.state(bw.State(UUID, e.epoch, e.seq, b"t" * 300)))
         expect(root, "MISMATCH")
         space.put(key, state)
-        space.put(bw.page_key(7, 9), bwencode.page(bw.Page(UUID, 7, [dataclasses.replace(gone, offset=41)])))
+        space.put(bw.page_key(at, 9), bwencode.page(bw.Page(UUID, at, [dataclasses.replace(gone, offset=41)])))
         expect(root, "MISMATCH")
+
+
+def with_page(entries, **changes):
+    """A page of these entries, and a manifest that says so; what is found."""
+    with Scratch() as root:
+        space = build(root, steps=4, retire=0)
+        m = space.next_manifest()
+        page = bwencode.page(bw.Page(UUID, m.version, entries))
+        space.put(bw.page_key(m.version, 9), page)
+        name = bw.PageName(m.version, 9, bw.object_hash(page), len(page), len(entries))
+        space.commit(dataclasses.replace(m, page=name, **{"finished": 1, **changes}))
+        return found(root)
+
+
+def test_departed_producers():
+    gone = bw.Entry("old", 3, bw.FINISHED, 0, b"t" * 16, 4, 40, 4, 40, 1, 1, b"", None)
+    assert with_page([gone]) == set()
+    assert "PRODUCER" in with_page([dataclasses.replace(gone, swept_seq=3, swept_offset=30)])
+    assert "MISMATCH" in with_page([gone], finished=2)
+    # p2 is in the map, at epoch 1; on the page it could only be of an older one.
+    assert "PRODUCER" in with_page([dataclasses.replace(gone, id="p2", epoch=1)])
+    assert "PRODUCER" in with_page([gone], producers=[])
+    with Scratch() as root:
+        space = build(root, steps=4, retire=0)
+        m = space.next_manifest()
+        old = dataclasses.replace(gone, id="p2", epoch=1, seq=0, offset=0, swept_seq=0, swept_offset=0,
+                                  last_publish=0)
+        page = bwencode.page(bw.Page(UUID, m.version, [old]))
+        space.put(bw.page_key(m.version, 9), page)
+        name = bw.PageName(m.version, 9, bw.object_hash(page), len(page), 1)
+        back = dataclasses.replace(space.entry("p2"), epoch=2, token=b"n" * 16)
+        space.commit(dataclasses.replace(m, page=name,
+                                         producers=[back if e.id == "p2" else e for e in m.producers]))
+        result = check_namespace.check(root)
+        assert result.ok, result.findings
+
+
+def with_groups(*rounds, **changes):
+    """One more version for each list of groups; what is found."""
+    with Scratch() as root:
+        space = build(root, steps=9, retire=0)
+        for groups in rounds:
+            trim = min(step for g in groups for step in [g.hold] + [p.step for p in g.pins])
+            space.commit(dataclasses.replace(space.next_manifest(), **{"trim": trim, "groups": groups, **changes}))
+        return found(root)
+
+
+def test_groups_trim_and_launches():
+    def group(name, launch, number, hold, *pins):
+        return bw.Group(name, launch, number, max(pins) if hold is None else hold, hold is None, b"c" * 16, 1, 1,
+                        [bw.Pin(b"c%d" % step, step, step, 0, b"h" * 16) for step in pins])
+    one, two = group("a", b"l1", 1, None, 3, 7), group("b", b"x", 4, 5)
+    assert with_groups([one]) == set()
+    assert with_groups([one, two], [group("a", b"l2", 2, 4, 7), two]) == set()
+    assert "MISMATCH" in with_groups([one], trim=2)
+    assert with_groups([one], trim=4)
+    assert "GROUP" in with_groups([one], [group("a", b"l2", 1, None, 3, 7)])
+    assert "GROUP" in with_groups([one], [group("a", b"l1", 2, None, 3, 7)])
+    assert "GROUP" in with_groups([one], [group("a", b"l3", 3, None, 3, 7)])
+    assert "ORDER" in with_groups([one], swept_bytes=1)
 
 
 def test_a_swept_namespace():
@@ -300,7 +361,8 @@ def test_a_swept_namespace():
             mine = [d for d in dead if d.id == e.id]
             producers.append(dataclasses.replace(e, swept_seq=mine[-1].seq, swept_offset=mine[-1].end) if mine else e)
         m = dataclasses.replace(
-            m, trim=6, swept=swept, swept_bytes=sum(d.shape.total for d in dead), producers=producers,
+            m, trim=6, groups=[bw.Group("g", b"l", 1, 6, b"c" * 16, m.version, 1, [])],
+            swept=swept, swept_bytes=sum(d.shape.total for d in dead), producers=producers,
             references=[ref for ref in m.references if ref.last >= swept])
         space.commit(m)
         for d in dead:

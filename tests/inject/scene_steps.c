@@ -85,6 +85,48 @@ static bw_status step_samples(scene *w)
     return status;
 }
 
+static int count_tensor(void *context, const char *name, size_t name_bytes, const char *dtype,
+                        const uint64_t *shape, size_t rank, const void *bytes, size_t size)
+{
+    (void)name;
+    (void)name_bytes;
+    (void)dtype;
+    (void)shape;
+    (void)rank;
+    (void)bytes;
+    *(size_t *)context += size;
+    return 0;
+}
+
+/** Two slices of a sequence, each its own half, and the whole that they make. */
+static bw_status step_tensors(scene *w)
+{
+    bw_tensors *parts[2] = {bw_tensors_new(4096), bw_tensors_new(4096)};
+    bw_tensors *whole = bw_tensors_new(4096);
+    bw_status status = parts[0] == NULL || parts[1] == NULL || whole == NULL ? BW_NOMEM : BW_OK;
+    const uint64_t shape[] = {8};
+    const void *items[2] = {NULL, NULL}, *bytes = NULL;
+    size_t sizes[2] = {0, 0}, size = 0, counted = 0;
+    for (int i = 0; status == BW_OK && i < 2; i++) {
+        status = bw_tensors_add(parts[i], "x", "U8", shape, 1, "01234567", 8, w->error);
+        if (status == BW_OK)
+            status = bw_tensors_note(parts[i], "batchweave.axis.x", "0", w->error);
+        if (status == BW_OK)
+            status = bw_tensors_view(parts[i], &items[i], &sizes[i], w->error);
+    }
+    if (status == BW_OK)
+        status =
+            bw_tensors_remap(whole, "headtail", items, sizes, 2, 1, 0, &bytes, &size, w->error);
+    if (status == BW_OK)
+        status = bw_tensors_read(bytes, size, count_tensor, &counted, w->error);
+    if (status == BW_OK && counted != 16)
+        scene_wrong(w, "bw_tensors_read: %zu bytes", counted);
+    bw_tensors_free(parts[0]);
+    bw_tensors_free(parts[1]);
+    bw_tensors_free(whole);
+    return status;
+}
+
 /* ---- handles ---- */
 
 static bw_status need_runtime(scene *w)
@@ -165,7 +207,8 @@ static bw_status need_producer(scene *w)
         return BW_OK;
     bw_config *config = NULL;
     TRY(SETTINGS(w, &config, {"policy", "naive"}, {"kind", w->shape->kind},
-                 {"media_type", "text/plain"}, {"commit_timeout", "500ms"}, {"reopen", "true"}));
+                 {"media_type", "text/plain"}, {"commit_timeout", "500ms"}, {"reopen", "true"},
+                 {"compress", w->shape->compress}));
     const bw_status status =
         bw_producer_open(w->space, "p", config, w->timeout_ns, &w->producer, w->error);
     bw_config_free(config);
@@ -530,6 +573,7 @@ static bw_status step_close(scene *w)
 const scene_step scene_steps[] = {
     {"bw_config, bw_error", step_config, true},
     {"bw_samples", step_samples, true},
+    {"bw_tensors", step_tensors, true},
     {"bw_runtime_open", need_runtime, false},
     {"bw_space_init", step_init, false},
     {"bw_space_open (write)", need_space, false},

@@ -67,6 +67,18 @@ class Run(unittest.TestCase):
         self.assertEqual((code, rows[""]["result"]), (1, "violated"))
         self.assertIn("durable", rows[""]["why"])
 
+    def test_a_fault_in_each_model(self):
+        for config, file, old, new, claim in (
+                ("launches", "retention.pml", "-> C[m].trim = w", "-> C[m].trim = w + 1", "retained"),
+                ("segments", "sweeping.pml", "(C[m].swept > SEGMENT_LAST ||", "(C[m].trim > SEGMENT_LAST ||",
+                 "no_hole"),
+                ("moves", "pages.pml", "P[k].there = !NO_P_DURABLE", "P[k].there = 0", "no_hole")):
+            with self.subTest(config):
+                self.edit(file, old, new)
+                code, rows = self.rows(config, "--sample")
+                self.assertEqual((code, rows[""]["result"]), (1, "violated"))
+                self.assertIn(claim, rows[""]["why"])
+
     def test_what_is_no_promela(self):
         self.edit("world.pml", "proctype World()", "proctype World(")
         code, rows = self.rows(SMALL)
@@ -93,6 +105,19 @@ class Run(unittest.TestCase):
         code, _, errors = self.run_model(SMALL, "--sample")
         self.assertEqual(code, 1)
         self.assertIn("no configuration catches the removal of R2_ORDER", errors)
+
+    def test_a_rule_of_another_model(self):
+        self.edit("table.py", 'broken=["S_AGAIN"]', 'broken=["G_W"]')
+        code, _, errors = self.run_model(SMALL, "--sample")
+        self.assertEqual(code, 1)
+        self.assertIn("left behind: no rule G_W", errors)
+        self.assertIn("no configuration catches the removal of S_AGAIN", errors)
+
+    def test_rules_that_share_a_number(self):
+        self.edit("pages.pml", "OFF(10)", "OFF(9)")
+        code, _, errors = self.run_model(SMALL, "--sample")
+        self.assertEqual(code, 1)
+        self.assertIn("pages.pml does not number its rules", errors)
 
     def test_a_pair_whose_parts_are_not_shown_clean(self):
         self.edit("table.py", '"R4": "R5: the', '"R4+R4": "R5: the')

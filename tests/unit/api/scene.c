@@ -63,6 +63,7 @@ void scene_open(scene *w, const char *dp, const char *cp, const bw_config *more)
     copy_setting(init, more, "producers");
     copy_setting(init, more, "part_size");
     copy_setting(init, more, "max_bytes");
+    copy_setting(init, more, "max_lag");
     expect_ok(w, bw_space_init(w->runtime, w->url, init, w->error));
     bw_config_free(init);
     w->space = scene_space(w, true);
@@ -70,7 +71,8 @@ void scene_open(scene *w, const char *dp, const char *cp, const bw_config *more)
 
 bw_space *scene_space(scene *w, bool write)
 {
-    bw_config *config = settings("mode", write ? "write" : "read", "durable", "false", NULL);
+    bw_config *config =
+        settings("mode", write ? "write" : "read", "durable", "false", "reclaim", "false", NULL);
     bw_space *space = NULL;
     expect_ok(w, bw_space_open(w->runtime, w->url, config, 10 * SECOND, &space, w->error));
     bw_config_free(config);

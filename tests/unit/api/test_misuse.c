@@ -55,6 +55,15 @@ static void test_null_arguments(void **state)
         bw_consumer_next(NULL, 0, &item, w.error),
         bw_consumer_cursor(NULL, &cursor, w.error),
         bw_cursor_parse(NULL, 0, &cursor, w.error),
+        bw_consumer_pin(NULL, "a", NULL, NULL, 0, 0, w.error),
+        bw_consumer_release(NULL, NULL, 0, 0, w.error),
+        bw_consumer_reconcile(NULL, NULL, 0, NULL, 0, w.error),
+        bw_space_pin(w.space, NULL, NULL, "a", NULL, 0, w.error),
+        bw_space_pin(w.space, "g", NULL, "a", NULL, 0, w.error),
+        bw_space_release(w.space, NULL, NULL, NULL, 0, 0, w.error),
+        bw_space_release(w.space, "g", NULL, NULL, 1, 0, w.error),
+        bw_space_group_rm(w.space, NULL, NULL, 0, w.error),
+        bw_space_forget(w.space, NULL, 0, 0, w.error),
         bw_consumer_wait_reason(NULL, NULL, 0, NULL, w.error),
         bw_consumer_stats(NULL, NULL, 0, NULL, w.error),
     };
@@ -225,8 +234,7 @@ static void test_consumers(void **state)
     bw_cursor *cursor = NULL;
     unsetenv("RANK");
     unsetenv("WORLD_SIZE");
-    expect_status(&w, bw_consumer_open(w.space, "g", NULL, NULL, SECOND, &c, w.error),
-                  BW_UNSUPPORTED);
+    expect_status(&w, bw_consumer_open(w.space, "g", NULL, NULL, SECOND, &c, w.error), BW_INVALID);
     expect_status(&w, bw_consumer_open(w.space, NULL, NULL, NULL, SECOND, &c, w.error), BW_INVALID);
     refuse_consumer(&w, BW_MESH_MISMATCH, "d", "2", "c", "0");
     refuse_consumer(&w, BW_MESH_MISMATCH, "rank", "0", "world", "3");
@@ -235,7 +243,7 @@ static void test_consumers(void **state)
     refuse_consumer(&w, BW_INVALID, "world", "4", NULL, NULL);
     refuse_consumer(&w, BW_INVALID, "d", "0", "rank", "0");
     refuse_consumer(&w, BW_INVALID, "c", "0", NULL, NULL);
-    refuse_consumer(&w, BW_MESH_MISMATCH, "d", "0", "dp", "4");
+    refuse_consumer(&w, BW_MESH_MISMATCH, "d", "0", "dp", "3");
     refuse_consumer(&w, BW_INVALID, "d", "0", "start", "soon");
     refuse_consumer(&w, BW_INVALID, "d", "0", "start", "99999999999999999999");
     refuse_consumer(&w, BW_INVALID, "d", "0", "start", "latest");

@@ -271,6 +271,29 @@ static void with_page(manifest *m)
     m->finished_producers += departed.count;
 }
 
+/* Puts the page of these entries, for the newest version. */
+static void put_page(stand *s, producer_entry *entries, uint32_t count, buf *object,
+                     object_key *key)
+{
+    departed = (page){.version = newest(s), .count = count, .entries = entries};
+    memcpy(departed.uuid, s->space->genesis->uuid, UUID_BYTES);
+    buf_init(object, object_bytes_max(OBJECT_PAGE));
+    assert_int_equal(page_encode(&departed, object), BW_OK);
+    departed_ref = (page_ref){
+        .version = departed.version, .nonce = 7, .bytes = object->size, .entries = count};
+    assert_int_equal(hash_bytes(object->data, object->size, &departed_ref.hash), BW_OK);
+    key_page(key, departed.version, 7);
+    put_object(s, key->text, object->data, object->size);
+}
+
+static void expect_clean(stand *s)
+{
+    static findings f;
+    run_verify(s, &f);
+    if (!f.clean)
+        fail_msg("%s", f.text);
+}
+
 static void test_page(void **state)
 {
     (void)state;
@@ -282,20 +305,9 @@ static void test_page(void **state)
         {.id = view_text("a"), .epoch = 1, .finished = true, .last_commit = 1},
         {.id = view_text("b"), .epoch = 2, .finished = true, .last_commit = 2},
     };
-    departed = (page){.version = newest(&s), .count = 2, .entries = gone};
-    memcpy(departed.uuid, s.space->genesis->uuid, UUID_BYTES);
-    buf_init(&object, object_bytes_max(OBJECT_PAGE));
-    assert_int_equal(page_encode(&departed, &object), BW_OK);
-    departed_ref =
-        (page_ref){.version = departed.version, .nonce = 7, .bytes = object.size, .entries = 2};
-    assert_int_equal(hash_bytes(object.data, object.size, &departed_ref.hash), BW_OK);
-    key_page(&key, departed.version, 7);
-    put_object(&s, key.text, object.data, object.size);
+    put_page(&s, gone, 2, &object, &key);
     change(&s, newest(&s), with_page);
-    static findings f;
-    run_verify(&s, &f);
-    if (!f.clean)
-        fail_msg("%s", f.text);
+    expect_clean(&s);
     object.data[30] ^= 1;
     put_object(&s, key.text, object.data, object.size);
     expect_code(&s, "PAGE");
@@ -303,6 +315,113 @@ static void test_page(void **state)
     expect_code(&s, "PAGE");
     expect_code(&s, "TOTALS"); /* who finished is not known without it */
     buf_free(&object);
+    stand_close(&s);
+}
+
+static void with_page_and_reopened(manifest *m)
+{
+    with_page(m);
+    m->finished_producers = 1; /* p is back, and not counted */
+    m->producers[0].epoch = 2;
+    m->producers[0].token.bytes[0] ^= 1;
+}
+
+static void as_on_the_page(manifest *m)
+{
+    m->producers[0].epoch = 1;
+    m->producers[0].token.bytes[0] ^= 1;
+}
+
+/* Who was opened again lives in the map, and on the page as it left. */
+static void test_reopened(void **state)
+{
+    (void)state;
+    stand s;
+    object_key key;
+    buf object;
+    fill(&s);
+    producer_entry gone[2] = {
+        {.id = view_text("b"), .epoch = 2, .finished = true, .last_commit = 2},
+        {.id = view_text("p"), .epoch = 1, .finished = true, .last_commit = 2},
+    };
+    put_page(&s, gone, 2, &object, &key);
+    change(&s, newest(&s), with_page_and_reopened);
+    expect_clean(&s);
+    change(&s, newest(&s), as_on_the_page);
+    expect_code(&s, "PRODUCER");
+    buf_free(&object);
+    stand_close(&s);
+}
+
+/* On the page is who has nothing left: also no batch that is not swept, and its resume state. */
+static void test_departed_too_early(void **state)
+{
+    (void)state;
+    stand s;
+    object_key key;
+    buf object;
+    fill(&s);
+    producer_entry gone[2] = {
+        {.id = view_text("a"), .epoch = 1, .finished = true, .last_commit = 1},
+        {.id = view_text("b"),
+         .epoch = 1,
+         .finished = true,
+         .seq = 2,
+         .offset = 9,
+         .swept_seq = 1,
+         .swept_offset = 4,
+         .last_publish = 1,
+         .last_commit = 1},
+    };
+    put_page(&s, gone, 2, &object, &key);
+    change(&s, newest(&s), with_page);
+    expect_code(&s, "PRODUCER");
+    buf_free(&object);
+    stand_close(&s);
+
+    fill(&s);
+    gone[1].swept_seq = 2;
+    gone[1].swept_offset = 9;
+    gone[1].state_is_object = true;
+    gone[1].state_ref = (state_ref){.epoch = 1, .seq = 2, .nonce = 3, .bytes = 400};
+    put_page(&s, gone, 2, &object, &key);
+    change(&s, newest(&s), with_page);
+    expect_code(&s, "STATE");
+    buf_free(&object);
+    stand_close(&s);
+}
+
+/* ---- groups ---- */
+
+static group kept[1];
+
+static void with_group(manifest *m)
+{
+    mem_free(m->groups);
+    m->groups = mem_dup(kept, sizeof kept);
+    assert_non_null(m->groups);
+    m->group_count = 1;
+    m->trim = 3;
+}
+
+/* Whatever a group keeps is a rule between versions: the trim step follows it, launches go on. */
+static void test_groups(void **state)
+{
+    (void)state;
+    stand s;
+    fill(&s);
+    kept[0] =
+        (group){.name = view_text("g"), .launch = view_text("one"), .launch_number = 2, .hold = 3};
+    change(&s, newest(&s), with_group);
+    expect_clean(&s);
+    kept[0].hold = 5; /* and the trim step is behind it */
+    change(&s, newest(&s), with_group);
+    expect_code(&s, "ORDER");
+    kept[0].hold = 3;
+    change(&s, newest(&s), with_group);
+    kept[0].launch_number = 3;
+    change(&s, newest(&s) - 1, with_group);
+    expect_code(&s, "ORDER");
     stand_close(&s);
 }
 
@@ -371,6 +490,37 @@ static void test_swapped_parts(void **state)
     stand_close(&s);
 }
 
+/* A manifest that cannot be read is no finding: nothing is known of its bytes. */
+static void test_unreadable(void **state)
+{
+    (void)state;
+    stand s;
+    findings *f = mem_zalloc(sizeof *f);
+    assert_non_null(f);
+    fill(&s);
+    const report_options options = {.prefix = "", .timeout_ns = 10 * NS_PER_S};
+    uint32_t refused = 0;
+    bw_status status = BW_IO;
+    for (uint32_t n = 1; status != BW_OK; n++) {
+        char rule[64];
+        bw_space *space = NULL;
+        (void)snprintf(rule, sizeof rule, "fatal:get:manifest/:%u", n);
+        memset(f, 0, sizeof *f);
+        status = stand_try_space(&s, rule, false, &space);
+        if (status == BW_OK) {
+            status = report_run(space, "verify", &options, keep, f, &s.error);
+            refused += status != BW_OK;
+            space_close(space);
+        }
+        if (status != BW_OK)
+            stand_expect(&s, status, BW_IO);
+        assert_int_equal(f->size, 0);
+    }
+    assert_true(refused > 0);
+    mem_free(f);
+    stand_close(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -378,6 +528,10 @@ int main(void)
         cmocka_unit_test(test_lies_of_older_ones),
         cmocka_unit_test(test_chain_and_markers),
         cmocka_unit_test(test_page),
+        cmocka_unit_test(test_reopened),
+        cmocka_unit_test(test_departed_too_early),
+        cmocka_unit_test(test_groups),
+        cmocka_unit_test(test_unreadable),
         cmocka_unit_test(test_parts),
         cmocka_unit_test(test_swapped_parts),
     };

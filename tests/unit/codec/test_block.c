@@ -341,6 +341,15 @@ static void a_term_depends_on_the_values_only(void **state)
     descriptor d = m.all[0];
     d.id = view_of(long_id, sizeof long_id);
     assert_int_equal(descriptor_term(1, &d, &term), BW_TOO_LARGE);
+    static const uint8_t long_side[INLINE_BYTES_MAX + 1];
+    d.id = m.all[0].id;
+    d.shape.side = view_of(long_side, sizeof long_side);
+    assert_int_equal(descriptor_term(1, &d, &term), BW_TOO_LARGE);
+    d.shape.side = m.all[0].shape.side;
+    d.id = view_of(NULL, 0);
+    assert_int_equal(descriptor_term(1, &m.all[0], &again), BW_OK);
+    assert_int_equal(descriptor_term(1, &d, &term), BW_OK);
+    assert_false(hash_equal(&term, &again));
     many_free(&m);
     buf_free(&bytes);
 }

@@ -69,6 +69,70 @@ static void test_reads_and_skips(void **state)
     free(bytes);
 }
 
+/** Pieces up to a stop byte, of all lengths around the buffer's, seen first by peeking. */
+static void take_until(int fd, const uint8_t *bytes, size_t size)
+{
+    bytestream s;
+    buf out;
+    size_t at = 0;
+    buf_init(&out, SIZE_MAX);
+    assert_int_equal(bytestream_open(&s, fd, "x", NULL, NULL, NULL), BW_OK);
+    for (unsigned i = 0; at < size; i++) {
+        const uint8_t *shown, *end = memchr(bytes + at, 7, size - at);
+        const size_t whole = end != NULL ? (size_t)(end - bytes) + 1 - at : size - at;
+        const size_t max = i % 3 == 0 ? SIZE_MAX : i % 3 == 1 ? whole / 2 : 0;
+        const size_t want = i % 2 == 0 ? 1 : BYTESTREAM_PEEK_MAX;
+        size_t got;
+        uint64_t taken;
+        bool found;
+        assert_int_equal(bytestream_peek(&s, want, &shown, &got, NULL), BW_OK);
+        assert_int_equal(got, size - at < want ? size - at : want);
+        assert_memory_equal(shown, bytes + at, got);
+        buf_reset(&out);
+        assert_int_equal(
+            bytestream_until(&s, 7, i % 5 == 4 ? NULL : &out, max, &taken, &found, NULL), BW_OK);
+        assert_int_equal(taken, whole);
+        assert_int_equal(found, end != NULL);
+        const size_t stored = i % 5 == 4 ? 0 : whole < max ? whole : max;
+        assert_int_equal(out.size, stored);
+        if (stored > 0)
+            assert_memory_equal(out.data, bytes + at, stored);
+        at += whole;
+        assert_int_equal(s.offset, at);
+    }
+    uint64_t taken;
+    bool found;
+    assert_int_equal(bytestream_until(&s, 7, &out, 1, &taken, &found, NULL), BW_OK);
+    assert_true(taken == 0 && !found);
+    bytestream_close(&s);
+    buf_free(&out);
+}
+
+static void test_until(void **state)
+{
+    (void)state;
+    const size_t size = 3000000;
+    uint8_t *bytes = malloc(size);
+    assert_non_null(bytes);
+    memset(bytes, 1, size);
+    for (size_t at = 0, step = 1; at < size; at += step, step = step * 3 / 2 + 1)
+        bytes[at] = 7;
+    for (size_t at = 262140; at < 262150; at++)
+        bytes[at] = 7;
+    scratch_file("until", bytes, size);
+    const int fd = open(scratch_path("until"), O_RDONLY);
+    assert_true(fd >= 0);
+    take_until(fd, bytes, size);
+    close(fd);
+    char command[PATH_MAX + 16];
+    snprintf(command, sizeof command, "cat '%s'", scratch_path("until"));
+    FILE *pipe = popen(command, "r");
+    assert_non_null(pipe);
+    take_until(fileno(pipe), bytes, size);
+    assert_int_equal(pclose(pipe), 0);
+    free(bytes);
+}
+
 static void test_a_silent_pipe_ticks(void **state)
 {
     (void)state;
@@ -115,6 +179,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_reads_and_skips),
+        cmocka_unit_test(test_until),
         cmocka_unit_test(test_a_silent_pipe_ticks),
         cmocka_unit_test(test_a_bad_descriptor_is_named),
     };

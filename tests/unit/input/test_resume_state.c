@@ -24,6 +24,33 @@ static void test_round_trip(void **state)
         assert_int_equal(resume_decode(text, size, &state_out, NULL), BW_OK);
         assert_memory_equal(&state_in, &state_out, sizeof state_in);
     }
+    resume records = {.kind = RESUME_TOKENS,
+                      .fingerprint = "0123456789abcdef0123456789abcdef",
+                      .document = UINT64_MAX,
+                      .at = UINT64_MAX,
+                      .index = UINT64_MAX,
+                      .epoch = UINT32_MAX,
+                      .taken = UINT32_MAX,
+                      .skipped = UINT64_MAX,
+                      .base = UINT64_MAX};
+    resume back;
+    resume_encode(&records, text, &size);
+    assert_int_equal(size, 251);
+    assert_int_equal(resume_decode(text, size, &back, NULL), BW_OK);
+    assert_memory_equal(&records, &back, sizeof back);
+    records = (resume){.kind = RESUME_TAR,
+                       .fingerprint = "0123456789abcdef0123456789abcdef",
+                       .document = 3,
+                       .at = 4,
+                       .index = 5,
+                       .epoch = 6,
+                       .taken = 7,
+                       .skipped = 8,
+                       .base = 9};
+    resume_encode(&records, text, &size);
+    assert_string_equal(text, "{\"input\":\"tar\",\"fingerprint\":"
+                              "\"0123456789abcdef0123456789abcdef\",\"epoch\":6,\"document\":3,"
+                              "\"at\":4,\"index\":5,\"taken\":7,\"skipped\":8,\"base\":9}");
     resume_encode(&example, text, &size);
     assert_string_equal(text, "{\"input\":\"text\",\"fingerprint\":"
                               "\"0123456789abcdef0123456789abcdef\",\"document\":"
@@ -57,6 +84,12 @@ static void test_damage_is_refused(void **state)
         "{\"input\":\"text\",\"fingerprint\":\"0123456789ABCDEF0123456789abcdef\",\"document\":1,"
         "\"at\":0,"
         "\"base\":0}",
+        "{\"input\":\"tar\",\"fingerprint\":\"0123456789abcdef0123456789abcdef\",\"document\":1,"
+        "\"at\":0,\"base\":0}",
+        "{\"input\":\"tar\",\"fingerprint\":\"0123456789abcdef0123456789abcdef\",\"epoch\":"
+        "4294967296,\"document\":3,\"at\":4,\"index\":5,\"taken\":7,\"skipped\":8,\"base\":9}",
+        "{\"input\":\"tar\",\"fingerprint\":\"0123456789abcdef0123456789abcdef\",\"epoch\":"
+        "6,\"document\":3,\"at\":4,\"index\":5,\"taken\":4294967296,\"skipped\":8,\"base\":9}",
         "{\"input\":\"tape\",\"fingerprint\":\"0123456789abcdef0123456789abcdef\",\"document\":1,"
         "\"at\":0,"
         "\"base\":0}",

@@ -33,7 +33,7 @@ static manifest at(uint64_t trim, uint64_t next)
 static handout *handout_of(uint32_t d, uint32_t c)
 {
     handout *h;
-    assert_int_equal(handout_new(&g, (position){d, c}, 2, &h, NULL), BW_OK);
+    assert_int_equal(handout_new(&g, (position){d, c}, 2, MODE_SAME_BATCH, &h, NULL), BW_OK);
     return h;
 }
 
@@ -73,10 +73,13 @@ static void a_mesh_must_be_the_world(void **state)
     const mesh huge = {.dp = 1u << 31, .cp = 2, .tp = 1u << 31, .pp = 4};
     assert_int_equal(mesh_position(&huge, 0, 8, &p, &error), BW_MESH_MISMATCH);
     handout *h;
-    assert_int_equal(handout_new(&g, (position){0, 0}, 4, &h, &error), BW_MESH_MISMATCH);
-    assert_non_null(strstr(error.message, "legal here: dp 2"));
-    assert_int_equal(handout_new(&g, (position){2, 0}, 2, &h, &error), BW_MESH_MISMATCH);
-    assert_int_equal(handout_new(&g, (position){0, 2}, 2, &h, &error), BW_MESH_MISMATCH);
+    assert_int_equal(handout_new(&g, (position){0, 0}, 3, MODE_SAME_BATCH, &h, &error),
+                     BW_MESH_MISMATCH);
+    assert_non_null(strstr(error.message, "legal here: what divides 2, or a multiple"));
+    assert_int_equal(handout_new(&g, (position){2, 0}, 2, MODE_SAME_BATCH, &h, &error),
+                     BW_MESH_MISMATCH);
+    assert_int_equal(handout_new(&g, (position){0, 2}, 2, MODE_SAME_BATCH, &h, &error),
+                     BW_MESH_MISMATCH);
 }
 
 static void starts(void **state)
@@ -121,10 +124,17 @@ static const struct {
     {"no nonce", {.uuid = {1}, .step = 7, .dp = 2}, BW_OK, 7, 0, 0},
     {"its nonce was swept", {.uuid = {1}, .step = 5, .dp = 2, .has_nonce = true}, BW_OK, 5, 0, 0},
     {"foreign", {.uuid = {2}, .step = 7, .dp = 2}, BW_CURSOR_FOREIGN, 0, 0, 0},
-    {"another dp", {.uuid = {1}, .step = 7, .dp = 4}, BW_MESH_MISMATCH, 0, 0, 0},
-    {"scale",
+    {"no dp of this namespace", {.uuid = {1}, .step = 7, .dp = 3}, BW_MESH_MISMATCH, 0, 0, 0},
+    {"another dp", {.uuid = {1}, .step = 7, .dp = 4}, BW_OK, 7, 0, 0},
+    {"of scale_batch, at a step",
      {.uuid = {1}, .step = 7, .dp = 2, .mode = MODE_SCALE_BATCH},
-     BW_MESH_MISMATCH,
+     BW_OK,
+     7,
+     0,
+     0},
+    {"of scale_batch, mid-step",
+     {.uuid = {1}, .step = 7, .item = 1, .dp = 2, .mode = MODE_SCALE_BATCH},
+     BW_CURSOR_INVALID,
      0,
      0,
      0},
@@ -249,9 +259,9 @@ static void items_and_steps_in_order(void **state)
         if (i < 6)
             handout_advance(h, 2, 40 + i);
     }
-    assert_int_equal(handout_unskipped(h, 3), 5);
-    assert_int_equal(handout_unskipped(h, 5), 5);
-    assert_int_equal(handout_unskipped(h, 100), 100);
+    assert_int_equal(handout_after(h, 1), 5);
+    assert_int_equal(handout_after(h, 5), 9);
+    assert_int_equal(handout_after(h, 100), 101);
     m.sealed = true;
     assert_true(handout_at_end(h, &m));
 
@@ -279,6 +289,86 @@ static void items_and_steps_in_order(void **state)
     handout_free(h);
 }
 
+static uint64_t step_of_cursor(const handout *h, const manifest *m)
+{
+    cursor saved;
+    assert_int_equal(handout_cursor(h, m, &saved), BW_OK);
+    const uint64_t step = saved.step;
+    assert_int_equal(saved.tag_count, 2);
+    assert_true(saved.tags[1].first == 7 && saved.tags[1].last == TAG_ANY);
+    cursor_free(&saved);
+    return step;
+}
+
+/* The cursor is the same on the rank that knows which steps are passed and on the one that does
+ * not, until an item is handed out. */
+static void tags_pass_over_steps(void **state)
+{
+    (void)state;
+    handout *h = handout_of(0, 1), *unknowing = handout_of(1, 0);
+    manifest m = at(0, 9);
+    skip_range skips[1] = {{5, 6}};
+    tag_range tags[2] = {{3, 4}, {7, TAG_ANY}};
+    const cursor c = {
+        .uuid = {1}, .dp = 2, .skip_count = 1, .skips = skips, .tag_count = 2, .tags = tags};
+    assert_int_equal(handout_resume(h, &m, &c, NULL), BW_OK);
+    assert_int_equal(handout_resume(unknowing, &m, &c, NULL), BW_OK);
+    assert_true(handout_passes(h, 0, 2) && handout_passes(h, 0, 5) && handout_passes(h, 1, 0));
+    assert_false(handout_passes(h, 0, 3) || handout_passes(h, 0, 4) || handout_passes(h, 0, 7));
+    assert_false(handout_passes(h, 0, UINT64_MAX));
+    /* Steps 0, 1, 2 are passed, 3 is read, 4 and 6 are passed (5 is skipped), 7 and 8 too. */
+    handout_reach(h, 3);
+    assert_int_equal(handout_reading(h), 3);
+    assert_int_equal(step_of_cursor(h, &m), 0);
+    assert_int_equal(step_of_cursor(unknowing, &m), 0);
+    assert_false(handout_at_end(h, &m));
+    handout_advance(h, 2, 40);
+    assert_int_equal(step_of_cursor(h, &m), 3);
+    assert_int_equal(handout_item(h), 1);
+    assert_false(handout_passes(h, 3, 0)); /* it is begun */
+    handout_reach(h, 9);
+    assert_int_equal(handout_reading(h), 3);
+    handout_advance(h, 2, 40);
+    assert_int_equal(step_of_cursor(h, &m), 4);
+    assert_int_equal(handout_reading(h), 4);
+    handout_reach(h, 5);
+    assert_int_equal(handout_reading(h), 6);
+    handout_reach(h, 9);
+    assert_int_equal(handout_reading(h), 9);
+    assert_int_equal(step_of_cursor(h, &m), 4);
+    m.sealed = true;
+    assert_true(handout_at_end(h, &m));
+    assert_false(handout_at_end(unknowing, &m));
+    /* The nonce is of the step that was handed out from. */
+    cursor saved;
+    uint64_t step;
+    assert_int_equal(handout_cursor(h, &m, &saved), BW_OK);
+    assert_int_equal(handout_resume(unknowing, &m, &saved, NULL), BW_OK);
+    assert_true(handout_nonce_step(unknowing, &m, &step));
+    assert_int_equal(step, 3);
+    cursor_free(&saved);
+    handout_free(unknowing);
+    handout_free(h);
+}
+
+/* Which steps are one training step would depend on tags of steps that are not read yet. */
+static void tags_need_a_training_step_of_one_step(void **state)
+{
+    (void)state;
+    const manifest m = at(0, 9);
+    tag_range tags[1] = {{3, 4}};
+    const cursor c = {.uuid = {1}, .dp = 4, .mode = MODE_SCALE_BATCH, .tag_count = 1, .tags = tags};
+    bw_error error;
+    handout *h;
+    assert_int_equal(handout_new(&g, (position){3, 1}, 4, MODE_SCALE_BATCH, &h, NULL), BW_OK);
+    assert_int_equal(handout_resume(h, &m, &c, &error), BW_UNSUPPORTED);
+    assert_non_null(strstr(error.message, "2 steps"));
+    handout_free(h);
+    assert_int_equal(handout_new(&g, (position){0, 1}, 1, MODE_SCALE_BATCH, &h, NULL), BW_OK);
+    assert_int_equal(handout_resume(h, &m, &c, &error), BW_OK);
+    handout_free(h);
+}
+
 static descriptor uniform(uint64_t length)
 {
     return (descriptor){
@@ -297,7 +387,7 @@ static void plans_name_the_slice(void **state)
     const manifest m = at(0, 9);
     assert_int_equal(handout_start(h, &m, START_EARLIEST, 0, NULL), BW_OK);
     descriptor d = uniform(200);
-    assert_int_equal(handout_plan(h, 0, &d, &plan, &error), BW_OK);
+    assert_int_equal(handout_plan(h, 0, 0, &d, &plan, &error), BW_OK);
     assert_int_equal(plan.slice, 2);
     assert_false(plan.needs_footer);
     assert_int_equal(plan.where.part, 0);
@@ -307,18 +397,18 @@ static void plans_name_the_slice(void **state)
     assert_int_equal(plan.footer.bytes, 100);
     d = uniform(3000); /* one slice a part */
     d.shape.parts = 4;
-    assert_int_equal(handout_plan(h, 5, &d, &plan, &error), BW_OK);
+    assert_int_equal(handout_plan(h, 5, 0, &d, &plan, &error), BW_OK);
     assert_int_equal(plan.where.part, 2);
     assert_int_equal(plan.where.offset, 0);
     assert_int_equal(plan.footer.part, 3);
 
     const cursor c = {.uuid = {1}, .step = 3, .item = 2, .dp = 2};
     assert_int_equal(handout_resume(h, &m, &c, NULL), BW_OK);
-    assert_int_equal(handout_plan(h, 3, &d, &plan, &error), BW_CURSOR_INVALID);
-    assert_int_equal(handout_plan(h, 4, &d, &plan, &error), BW_OK);
+    assert_int_equal(handout_plan(h, 3, 0, &d, &plan, &error), BW_CURSOR_INVALID);
+    assert_int_equal(handout_plan(h, 4, 0, &d, &plan, &error), BW_OK);
     d.shape.form = FORM_INLINE;
     d.shape.side = view_of("\x80", 1);
-    assert_int_not_equal(handout_plan(h, 4, &d, &plan, &error), BW_OK);
+    assert_int_not_equal(handout_plan(h, 4, 0, &d, &plan, &error), BW_OK);
     assert_int_equal(error.step, 4);
     handout_free(h);
 }
@@ -341,7 +431,7 @@ static void a_footer_places_the_slice(void **state)
     d.shape.uniform = extent.footer_offset;
     d.shape.total_bytes = extent.total_bytes;
     footer f = {.nonce = 3, .dp = 2, .cp = 2, .items = 2, .slice_count = 4, .slices = slices};
-    assert_int_equal(handout_plan(h, 0, &d, &plan, &error), BW_OK);
+    assert_int_equal(handout_plan(h, 0, 0, &d, &plan, &error), BW_OK);
     assert_true(plan.needs_footer);
     assert_int_equal(plan.footer.offset, extent.footer_offset);
     assert_int_equal(handout_place(h, &f, &plan, &error), BW_OK);
@@ -349,7 +439,7 @@ static void a_footer_places_the_slice(void **state)
     assert_int_equal(plan.where.offset, 256 + 320 + 448);
     assert_int_equal(plan.where.bytes, 130);
 
-    assert_int_equal(handout_plan(h, 0, &d, &plan, &error), BW_OK);
+    assert_int_equal(handout_plan(h, 0, 0, &d, &plan, &error), BW_OK);
     f.nonce = 4;
     assert_int_equal(handout_place(h, &f, &plan, &error), BW_CORRUPT);
     f.nonce = 3;
@@ -357,6 +447,8 @@ static void a_footer_places_the_slice(void **state)
     assert_int_equal(handout_place(h, &f, &plan, &error), BW_CORRUPT);
     assert_true(plan.needs_footer);
     slices[0].framed_bytes = 0; /* cannot be packed */
+    assert_int_equal(handout_place(h, &f, &plan, &error), BW_CORRUPT);
+    slices[0].framed_bytes = SLICE_BYTES_MAX + 1;
     assert_int_equal(handout_place(h, &f, &plan, &error), BW_CORRUPT);
     slices[0].framed_bytes = lengths[0];
     const footer others[] = {
@@ -393,6 +485,8 @@ int main(void)
         cmocka_unit_test(a_rewritten_history),
         cmocka_unit_test(a_cursor_saved_beyond_the_end),
         cmocka_unit_test(items_and_steps_in_order),
+        cmocka_unit_test(tags_pass_over_steps),
+        cmocka_unit_test(tags_need_a_training_step_of_one_step),
         cmocka_unit_test(plans_name_the_slice),
         cmocka_unit_test(a_footer_places_the_slice),
     };

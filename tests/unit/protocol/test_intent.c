@@ -2,61 +2,15 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Intents as what they are: pure functions of a base. Bases are drafts filled by hand; what comes
  * out is encoded and decoded. */
-#include "world.h"
+#include "intent_bases.h"
 
 #include "base/alloc.h"
 #include <string.h>
-
-static const token128 mine = {{1}}, other = {{2}};
-static genesis g;
-static intent_scratch *scratch;
-
-static producer_entry entry_of(const char *id, uint32_t epoch, const token128 *token)
-{
-    return (producer_entry){
-        .id = view_text(id), .epoch = epoch, .token = *token, .state = view_text("s")};
-}
-
-/* Version 9 with these producers, and nothing published. */
-static manifest base_of(producer_entry *entries, uint32_t count)
-{
-    static const uint8_t empty[20];
-    manifest base;
-    memset(&base, 0, sizeof base);
-    memcpy(base.uuid, g.uuid, UUID_BYTES);
-    base.version = 9;
-    base.producers = entries;
-    base.producer_count = count;
-    base.tail.bytes = view_of(empty, sizeof empty);
-    for (uint32_t i = 0; i < count; i++)
-        base.finished_producers += entries[i].finished;
-    return base;
-}
-
-static intent_aid aid_of(void)
-{
-    return (intent_aid){
-        .genesis = &g, .nonce = {{9}}, .clock_ms = 77, .committer = view_text("me")};
-}
 
 static intent open_of(const char *id, bool reopen)
 {
     return (intent){.kind = INTENT_OPEN,
                     .open = {.id = view_text(id), .token = mine, .reopen = reopen}};
-}
-
-static descriptor batch_of(const char *id, uint64_t seq, uint64_t bytes)
-{
-    return (descriptor){
-        .id = view_text(id),
-        .record = {.nonce = seq, .start = seq - 1, .end = seq, .seq = seq, .epoch = 1},
-        .shape = {.form = FORM_UNIFORM,
-                  .parts = 1,
-                  .items = 1,
-                  .footer_bytes = 60,
-                  .uniform = 128,
-                  .total_bytes = bytes},
-    };
 }
 
 static intent publish_of(const char *id, const descriptor *d, uint32_t count, bool finish)
@@ -68,42 +22,6 @@ static intent publish_of(const char *id, const descriptor *d, uint32_t count, bo
                                 .count = count,
                                 .finish = finish,
                                 .slot_ms = 3}};
-}
-
-static int begin(void **state)
-{
-    (void)state;
-    g = (genesis){.dp = 1,
-                  .cp = 1,
-                  .items_default = 1,
-                  .block_size = 4,
-                  .tail_cap = 1024,
-                  .part_bytes = 4096,
-                  .page_min = 2};
-    return intent_scratch_new(&scratch) == BW_OK ? 0 : -1;
-}
-
-static int finish_all(void **state)
-{
-    (void)state;
-    intent_scratch_free(scratch);
-    return 0;
-}
-
-/* A candidate must be an object that a reader takes, one version on. */
-static void sound(const manifest *draft, const manifest *base)
-{
-    buf out;
-    bw_error error;
-    manifest *m;
-    size_t size;
-    buf_init(&out, object_bytes_max(OBJECT_MANIFEST));
-    assert_int_equal(manifest_encode(draft, &out), BW_OK);
-    uint8_t *object = buf_take(&out, &size);
-    assert_int_equal(manifest_decode(object, size, 1, &m, &error), BW_OK);
-    assert_int_equal(m->version, base->version + 1);
-    assert_memory_equal(&m->previous, &base->hash, sizeof base->hash);
-    manifest_unref(m);
 }
 
 typedef struct open_case {
@@ -153,7 +71,8 @@ static void open_table(void **state)
         i.open.epoch = t->fixed;
         const intent_aid aid = aid_of();
         intent_result result;
-        const intent_verdict verdict = intent_apply(&i, &base, &aid, scratch, &draft, &result);
+        const intent_verdict verdict =
+            intent_apply(&i, &base, &aid, bases_scratch, &draft, &result);
         if (verdict != t->verdict || result.status != t->status || result.epoch != t->epoch)
             fail_msg("%s: verdict %u, %s, epoch %u", t->name, verdict,
                      bw_status_name(result.status), result.epoch);
@@ -181,18 +100,18 @@ static void open_refuses_what_cannot_be(void **state)
     const intent_aid aid = aid_of();
     intent_result result;
     intent i = open_of("No", false);
-    assert_int_equal(intent_apply(&i, &base, &aid, scratch, &draft, &result), INTENT_REFUSED);
+    assert_int_equal(intent_apply(&i, &base, &aid, bases_scratch, &draft, &result), INTENT_REFUSED);
     assert_int_equal(result.status, BW_INVALID);
     i = open_of("m", false);
-    assert_int_equal(intent_apply(&i, &base, &aid, scratch, &draft, &result), INTENT_REFUSED);
+    assert_int_equal(intent_apply(&i, &base, &aid, bases_scratch, &draft, &result), INTENT_REFUSED);
     assert_int_equal(result.status, BW_TOO_LARGE);
     /* A manifest so large that no publish would fit is refused before anything is staged. */
     base.object_bytes = object_bytes_max(OBJECT_MANIFEST) - 1000;
     i = open_of("new", false);
-    assert_int_equal(intent_apply(&i, &base, &aid, scratch, &draft, &result), INTENT_REFUSED);
+    assert_int_equal(intent_apply(&i, &base, &aid, bases_scratch, &draft, &result), INTENT_REFUSED);
     assert_int_equal(result.status, BW_MANIFEST_FULL);
     i.kind = INTENT_KINDS;
-    assert_int_equal(intent_apply(&i, &base, &aid, scratch, &draft, &result), INTENT_REFUSED);
+    assert_int_equal(intent_apply(&i, &base, &aid, bases_scratch, &draft, &result), INTENT_REFUSED);
     assert_int_equal(result.status, BW_BUG);
 }
 
@@ -215,29 +134,33 @@ static void open_looks_at_the_page(void **state)
     intent_aid aid = aid_of();
     intent_result result;
     intent i = open_of("done", false);
-    assert_int_equal(intent_apply(&i, &base, &aid, scratch, &draft, &result), INTENT_NEED_PAGE);
+    assert_int_equal(intent_apply(&i, &base, &aid, bases_scratch, &draft, &result),
+                     INTENT_NEED_PAGE);
     aid.page = &departed;
-    assert_int_equal(intent_apply(&i, &base, &aid, scratch, &draft, &result), INTENT_REFUSED);
+    assert_int_equal(intent_apply(&i, &base, &aid, bases_scratch, &draft, &result), INTENT_REFUSED);
     assert_int_equal(result.status, BW_FINISHED);
     assert_int_equal(result.offset, 40);
     i = open_of("done", true);
-    assert_int_equal(intent_apply(&i, &base, &aid, scratch, &draft, &result), INTENT_CANDIDATE);
+    assert_int_equal(intent_apply(&i, &base, &aid, bases_scratch, &draft, &result),
+                     INTENT_CANDIDATE);
     assert_int_equal(result.epoch, 4);
     assert_int_equal(draft.finished_producers, 0);
     sound(&draft, &base);
     i = open_of("lost", false);
-    assert_int_equal(intent_apply(&i, &base, &aid, scratch, &draft, &result), INTENT_CANDIDATE);
+    assert_int_equal(intent_apply(&i, &base, &aid, bases_scratch, &draft, &result),
+                     INTENT_CANDIDATE);
     assert_int_equal(result.epoch, 8);
     assert_int_equal(result.offset, 50);
     assert_int_equal(draft.producer_count, 2);
     assert_true(draft.has_page);
     sound(&draft, &base);
     i = open_of("new", false);
-    assert_int_equal(intent_apply(&i, &base, &aid, scratch, &draft, &result), INTENT_CANDIDATE);
+    assert_int_equal(intent_apply(&i, &base, &aid, bases_scratch, &draft, &result),
+                     INTENT_CANDIDATE);
     assert_int_equal(result.epoch, 1);
     base.finished_producers = 0; /* a total that does not count it: our own bug, reported */
     i = open_of("done", true);
-    assert_int_equal(intent_apply(&i, &base, &aid, scratch, &draft, &result), INTENT_REFUSED);
+    assert_int_equal(intent_apply(&i, &base, &aid, bases_scratch, &draft, &result), INTENT_REFUSED);
     assert_int_equal(result.status, BW_BUG);
 
     /* R7: no entry in the map: the page is read before FENCED; a finish already made is found
@@ -245,11 +168,12 @@ static void open_looks_at_the_page(void **state)
     gone[0].token = mine;
     aid.page = NULL;
     i = publish_of("done", NULL, 0, true);
-    assert_int_equal(intent_apply(&i, &base, &aid, scratch, &draft, &result), INTENT_NEED_PAGE);
+    assert_int_equal(intent_apply(&i, &base, &aid, bases_scratch, &draft, &result),
+                     INTENT_NEED_PAGE);
     aid.page = &departed;
-    assert_int_equal(intent_apply(&i, &base, &aid, scratch, &draft, &result), INTENT_ALREADY);
+    assert_int_equal(intent_apply(&i, &base, &aid, bases_scratch, &draft, &result), INTENT_ALREADY);
     i = publish_of("none", NULL, 0, true);
-    assert_int_equal(intent_apply(&i, &base, &aid, scratch, &draft, &result), INTENT_REFUSED);
+    assert_int_equal(intent_apply(&i, &base, &aid, bases_scratch, &draft, &result), INTENT_REFUSED);
     assert_int_equal(result.status, BW_FENCED);
 }
 
@@ -298,7 +222,8 @@ static void publish_table(void **state)
         i.publish.states = states;
         const intent_aid aid = aid_of();
         intent_result result;
-        const intent_verdict verdict = intent_apply(&i, &base, &aid, scratch, &draft, &result);
+        const intent_verdict verdict =
+            intent_apply(&i, &base, &aid, bases_scratch, &draft, &result);
         if (verdict != t->verdict || result.status != t->status || result.already != t->already ||
             result.published != t->published)
             fail_msg("%s: verdict %u, %s, already %u, published %u", t->name, verdict,
@@ -338,13 +263,20 @@ static void publish_takes_the_last_state(void **state)
     intent i = publish_of("m", d, 2, false);
     i.publish.states = states;
     i.publish.state_refs = refs;
-    assert_int_equal(intent_apply(&i, &base, &aid, scratch, &draft, &result), INTENT_CANDIDATE);
+    assert_int_equal(intent_apply(&i, &base, &aid, bases_scratch, &draft, &result),
+                     INTENT_CANDIDATE);
     assert_true(draft.producers[0].state_is_object);
     assert_int_equal(draft.producers[0].state_ref.nonce, 5);
     sound(&draft, &base);
     i.publish.states = NULL;
     i.publish.state_refs = NULL;
-    assert_int_equal(intent_apply(&i, &base, &aid, scratch, &draft, &result), INTENT_CANDIDATE);
+    assert_int_equal(intent_apply(&i, &base, &aid, bases_scratch, &draft, &result),
+                     INTENT_CANDIDATE);
+    assert_false(draft.producers[0].state_is_object);
+    assert_int_equal(draft.producers[0].state.size, 0);
+    i.publish.states = states; /* the last is no text, and no object either */
+    assert_int_equal(intent_apply(&i, &base, &aid, bases_scratch, &draft, &result),
+                     INTENT_CANDIDATE);
     assert_false(draft.producers[0].state_is_object);
     assert_int_equal(draft.producers[0].state.size, 0);
 }
@@ -364,7 +296,6 @@ static void limits_hold_producers_back(void **state)
     group groups[1] = {{.name = view_text("g"),
                         .launch = view_text("l"),
                         .launch_number = 1,
-                        .has_hold = true,
                         .pins = pins,
                         .pin_count = 1}};
     manifest base = base_of(entries, 3), draft;
@@ -375,41 +306,46 @@ static void limits_hold_producers_back(void **state)
     intent_result result;
     intent i = publish_of("m", d, 8, true);
 
-    g.has_max_lag = true;
-    g.max_lag = 5;
-    assert_int_equal(intent_apply(&i, &base, &aid, scratch, &draft, &result), INTENT_CANDIDATE);
+    bases_genesis.has_max_lag = true;
+    bases_genesis.max_lag = 5;
+    assert_int_equal(intent_apply(&i, &base, &aid, bases_scratch, &draft, &result),
+                     INTENT_CANDIDATE);
     assert_int_equal(result.published, 8);
     base.group_count = 1;
-    assert_int_equal(intent_apply(&i, &base, &aid, scratch, &draft, &result), INTENT_CANDIDATE);
+    assert_int_equal(intent_apply(&i, &base, &aid, bases_scratch, &draft, &result),
+                     INTENT_CANDIDATE);
     assert_int_equal(result.published, 3); /* ⌈5 / 2 active⌉, and the finish waits */
     assert_false(manifest_producer(&draft, view_text("m"))->finished);
     groups[0].pins[0].step = 4; /* F = max(hold, pins) */
     base.next = 9;
     base.trim = 0;
     entries[0].last_commit = 0;
-    assert_int_equal(intent_apply(&i, &base, &aid, scratch, &draft, &result), INTENT_REFUSED);
+    assert_int_equal(intent_apply(&i, &base, &aid, bases_scratch, &draft, &result), INTENT_REFUSED);
     assert_int_equal(result.status, BW_BLOCKED);
     base.next = 8;
-    assert_int_equal(intent_apply(&i, &base, &aid, scratch, &draft, &result), INTENT_CANDIDATE);
+    assert_int_equal(intent_apply(&i, &base, &aid, bases_scratch, &draft, &result),
+                     INTENT_CANDIDATE);
     assert_int_equal(result.published, 1);
 
-    g.has_max_lag = false;
-    g.has_max_bytes = true;
-    g.max_bytes = 1000;
+    bases_genesis.has_max_lag = false;
+    bases_genesis.has_max_bytes = true;
+    bases_genesis.max_bytes = 1000;
     base.next = 0;
     groups[0].pins[0].step = 0;
     entries[0].last_commit = 99;
     base.committed_bytes = 500;
     base.swept_bytes = 100;
-    assert_int_equal(intent_apply(&i, &base, &aid, scratch, &draft, &result), INTENT_CANDIDATE);
+    assert_int_equal(intent_apply(&i, &base, &aid, bases_scratch, &draft, &result),
+                     INTENT_CANDIDATE);
     assert_int_equal(result.published, 3); /* half of 600 */
     base.committed_bytes = 1000;
-    assert_int_equal(intent_apply(&i, &base, &aid, scratch, &draft, &result), INTENT_CANDIDATE);
+    assert_int_equal(intent_apply(&i, &base, &aid, bases_scratch, &draft, &result),
+                     INTENT_CANDIDATE);
     assert_int_equal(result.published, 1); /* at least one that fits the whole room */
     base.committed_bytes = 1050;
-    assert_int_equal(intent_apply(&i, &base, &aid, scratch, &draft, &result), INTENT_REFUSED);
+    assert_int_equal(intent_apply(&i, &base, &aid, bases_scratch, &draft, &result), INTENT_REFUSED);
     assert_int_equal(result.status, BW_BLOCKED);
-    g.has_max_bytes = false;
+    bases_genesis.has_max_bytes = false;
 }
 
 /* A commit takes 1 MiB of its own at most, and no more records than a block can have; the rest goes
@@ -427,18 +363,19 @@ static void a_commit_has_its_caps(void **state)
     const intent_aid aid = aid_of();
     intent_result result;
     intent i = publish_of("m", d, many, true);
-    assert_int_equal(intent_apply(&i, &base, &aid, scratch, &draft, &result), INTENT_CANDIDATE);
+    assert_int_equal(intent_apply(&i, &base, &aid, bases_scratch, &draft, &result),
+                     INTENT_CANDIDATE);
     assert_in_range(result.published, 5000, (1u << 20) / RECORD_BYTES);
     assert_true(draft.tail.bytes.size <= 1u << 20);
     assert_false(draft.producers[0].finished);
     sound(&draft, &base);
 
     base.object_bytes = object_bytes_max(OBJECT_MANIFEST) - 500;
-    assert_int_equal(intent_apply(&i, &base, &aid, scratch, &draft, &result), INTENT_REFUSED);
+    assert_int_equal(intent_apply(&i, &base, &aid, bases_scratch, &draft, &result), INTENT_REFUSED);
     assert_int_equal(result.status, BW_MANIFEST_FULL);
     base.object_bytes = 0;
     base.tail.records = BLOCK_RECORDS_MAX;
-    assert_int_equal(intent_apply(&i, &base, &aid, scratch, &draft, &result), INTENT_REFUSED);
+    assert_int_equal(intent_apply(&i, &base, &aid, bases_scratch, &draft, &result), INTENT_REFUSED);
     assert_int_equal(result.status, BW_MANIFEST_FULL);
     mem_free(d);
 }
@@ -464,21 +401,28 @@ static void a_publish_folds_what_is_durable(void **state)
     intent_aid aid = aid_of();
     intent_result result;
     intent i = publish_of("m", d + 39, 1, false);
-    assert_int_equal(intent_apply(&i, &base, &aid, scratch, &draft, &result), INTENT_NEED_FOLD);
+    assert_int_equal(intent_apply(&i, &base, &aid, bases_scratch, &draft, &result),
+                     INTENT_NEED_FOLD);
     segment_ref ref;
     assert_int_equal(fold_build(&base, &object, &ref), BW_OK);
     aid.durable_fold = &ref;
-    assert_int_equal(intent_apply(&i, &base, &aid, scratch, &draft, &result), INTENT_CANDIDATE);
+    assert_int_equal(intent_apply(&i, &base, &aid, bases_scratch, &draft, &result),
+                     INTENT_CANDIDATE);
     assert_int_equal(draft.ref_count, 1);
     assert_int_equal(draft.tail.records, 1);
     assert_int_equal(draft.next, 40);
     sound(&draft, &base);
     ref.last = 37;
-    assert_int_equal(intent_apply(&i, &base, &aid, scratch, &draft, &result), INTENT_REFUSED);
+    assert_int_equal(intent_apply(&i, &base, &aid, bases_scratch, &draft, &result), INTENT_REFUSED);
+    assert_int_equal(result.status, BW_BUG);
+    ref.last = 38;
+    ref.first = 1;
+    assert_int_equal(intent_apply(&i, &base, &aid, bases_scratch, &draft, &result), INTENT_REFUSED);
     assert_int_equal(result.status, BW_BUG);
     aid.durable_fold = NULL;
     i = publish_of("m", NULL, 0, true);
-    assert_int_equal(intent_apply(&i, &base, &aid, scratch, &draft, &result), INTENT_CANDIDATE);
+    assert_int_equal(intent_apply(&i, &base, &aid, bases_scratch, &draft, &result),
+                     INTENT_CANDIDATE);
     assert_int_equal(draft.tail.records, 39);
 
     segment_ref rows[32];
@@ -487,7 +431,8 @@ static void a_publish_folds_what_is_durable(void **state)
     base.ref_count = 32;
     base.tail.bytes.size = 20;
     i = publish_of("m", d + 39, 1, false);
-    assert_int_equal(intent_apply(&i, &base, &aid, scratch, &draft, &result), INTENT_NEED_MERGE);
+    assert_int_equal(intent_apply(&i, &base, &aid, bases_scratch, &draft, &result),
+                     INTENT_NEED_MERGE);
     buf_free(&tail);
     buf_free(&object);
 }
@@ -501,39 +446,34 @@ static void seal_table(void **state)
     producer_entry entries[2] = {entry_of("a", 1, &other), entry_of("b", 1, &other)};
     manifest base = base_of(entries, 2);
     intent i = {.kind = INTENT_SEAL};
-    assert_int_equal(intent_apply(&i, &base, &aid, scratch, &draft, &result), INTENT_REFUSED);
+    assert_int_equal(intent_apply(&i, &base, &aid, bases_scratch, &draft, &result), INTENT_REFUSED);
     assert_int_equal(result.status, BW_SEAL_REFUSED);
     assert_non_null(strstr(result.error.message, "2 producers"));
     entries[0].finished = true;
     entries[1].forgotten = true;
     base.finished_producers = 1;
-    assert_int_equal(intent_apply(&i, &base, &aid, scratch, &draft, &result), INTENT_CANDIDATE);
+    assert_int_equal(intent_apply(&i, &base, &aid, bases_scratch, &draft, &result),
+                     INTENT_CANDIDATE);
     assert_true(draft.sealed);
     sound(&draft, &base);
-    g.expected_producers = 2;
-    assert_int_equal(intent_apply(&i, &base, &aid, scratch, &draft, &result), INTENT_REFUSED);
+    bases_genesis.expected_producers = 2;
+    assert_int_equal(intent_apply(&i, &base, &aid, bases_scratch, &draft, &result), INTENT_REFUSED);
     assert_int_equal(result.status, BW_SEAL_REFUSED);
     i.seal.force = true;
-    assert_int_equal(intent_apply(&i, &base, &aid, scratch, &draft, &result), INTENT_CANDIDATE);
+    assert_int_equal(intent_apply(&i, &base, &aid, bases_scratch, &draft, &result),
+                     INTENT_CANDIDATE);
     base.sealed = true;
-    assert_int_equal(intent_apply(&i, &base, &aid, scratch, &draft, &result), INTENT_ALREADY);
-    g.expected_producers = 0;
+    assert_int_equal(intent_apply(&i, &base, &aid, bases_scratch, &draft, &result), INTENT_ALREADY);
+    bases_genesis.expected_producers = 0;
 }
 
 /* trim = max(trim, W), everything else verbatim, `turn` only for a member. */
 static void the_next_manifest_copies_the_rest(void **state)
 {
     (void)state;
-    group groups[2] = {{.name = view_text("g"),
-                        .launch = view_text("l"),
-                        .launch_number = 1,
-                        .has_hold = true,
-                        .hold = 7},
-                       {.name = view_text("h"),
-                        .launch = view_text("l"),
-                        .launch_number = 4,
-                        .has_hold = true,
-                        .hold = 5}};
+    group groups[2] = {
+        {.name = view_text("g"), .launch = view_text("l"), .launch_number = 1, .hold = 7},
+        {.name = view_text("h"), .launch = view_text("l"), .launch_number = 4, .hold = 5}};
     manifest base = base_of(NULL, 0), draft;
     base.next = 9;
     base.trim = 3;
@@ -544,7 +484,7 @@ static void the_next_manifest_copies_the_rest(void **state)
     base.swept_bytes = 3;
     base.committed_bytes = 8;
     intent_aid aid = aid_of();
-    manifest_succeed(&base, &g, NULL, &aid, &draft);
+    manifest_succeed(&base, &bases_genesis, NULL, &aid, &draft);
     assert_int_equal(draft.trim, 5);
     assert_int_equal(draft.swept, 2);
     assert_int_equal(draft.clock_ms, 77);
@@ -552,12 +492,12 @@ static void the_next_manifest_copies_the_rest(void **state)
     assert_true(view_equal(draft.turn, view_text("who")));
     assert_true(view_equal(draft.committer, view_text("me")));
     base.trim = 6; /* never down, whatever the groups say */
-    manifest_succeed(&base, &g, NULL, &aid, &draft);
+    manifest_succeed(&base, &bases_genesis, NULL, &aid, &draft);
     assert_int_equal(draft.trim, 6);
     base.trim = 3;
     aid.turn_member = true;
     base.group_count = 0;
-    manifest_succeed(&base, &g, NULL, &aid, &draft);
+    manifest_succeed(&base, &bases_genesis, NULL, &aid, &draft);
     assert_int_equal(draft.trim, 3);
     assert_true(view_equal(draft.turn, view_text("me")));
 }
@@ -593,7 +533,7 @@ static void batches_must_continue_the_entry(void **state)
         manifest draft;
         intent_result result;
         const intent_verdict verdict =
-            intent_apply(&publish, &base, &aid, scratch, &draft, &result);
+            intent_apply(&publish, &base, &aid, bases_scratch, &draft, &result);
         if (verdict != INTENT_REFUSED || result.status != BW_BUG)
             fail_msg("%s: verdict %d, %s", cases[i].name, (int)verdict,
                      bw_status_name(result.status));
@@ -611,11 +551,13 @@ static void totals_end_somewhere(void **state)
     intent publish = publish_of("p", &d, 1, false);
     intent_result result;
     base.committed_bytes = UINT64_MAX - 100;
-    assert_int_equal(intent_apply(&publish, &base, &aid, scratch, &draft, &result), INTENT_REFUSED);
+    assert_int_equal(intent_apply(&publish, &base, &aid, bases_scratch, &draft, &result),
+                     INTENT_REFUSED);
     assert_int_equal(result.status, BW_TOO_LARGE);
     base.committed_bytes = 0;
     base.next = NUMBER_MAX;
-    assert_int_equal(intent_apply(&publish, &base, &aid, scratch, &draft, &result), INTENT_REFUSED);
+    assert_int_equal(intent_apply(&publish, &base, &aid, bases_scratch, &draft, &result),
+                     INTENT_REFUSED);
     assert_int_equal(result.status, BW_TOO_LARGE);
     base.next = 0;
     e.seq = NUMBER_MAX;
@@ -623,7 +565,8 @@ static void totals_end_somewhere(void **state)
     last.record.seq = e.seq + 1;
     last.record.start = 0;
     publish.publish.descriptors = &last;
-    assert_int_equal(intent_apply(&publish, &base, &aid, scratch, &draft, &result), INTENT_REFUSED);
+    assert_int_equal(intent_apply(&publish, &base, &aid, bases_scratch, &draft, &result),
+                     INTENT_REFUSED);
     assert_int_equal(result.status, BW_TOO_LARGE);
 }
 
@@ -636,7 +579,8 @@ static void nothing_is_freed_twice(void **state)
     intent unknown = {.kind = INTENT_KINDS};
     manifest draft;
     intent_result result;
-    assert_int_equal(intent_apply(&unknown, &base, &aid, scratch, &draft, &result), INTENT_REFUSED);
+    assert_int_equal(intent_apply(&unknown, &base, &aid, bases_scratch, &draft, &result),
+                     INTENT_REFUSED);
     assert_int_equal(result.status, BW_BUG);
 }
 
@@ -657,5 +601,5 @@ int main(void)
         cmocka_unit_test(seal_table),
         cmocka_unit_test(the_next_manifest_copies_the_rest),
     };
-    return cmocka_run_group_tests_name("intent", tests, begin, finish_all);
+    return cmocka_run_group_tests_name("intent", tests, bases_begin, bases_end);
 }

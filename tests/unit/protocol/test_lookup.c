@@ -156,6 +156,15 @@ static void one_object_for_two_ranges_is_refused(void **state)
     liar.ref_count = 1;
     liar.next = lie.last + 1 + liar.tail.records;
     assert_int_equal(lookup_step(&liar, s.cache, lie.first, &d, &needed), LOOKUP_NEED);
+    /* Nor where only the end, or only the level, is another. */
+    refs[0] = s.m->refs[0];
+    refs[0].last++;
+    liar.next = refs[0].last + 1 + liar.tail.records;
+    assert_int_equal(lookup_step(&liar, s.cache, refs[0].first, &d, &needed), LOOKUP_NEED);
+    refs[0] = s.m->refs[0];
+    refs[0].level++;
+    liar.next = refs[0].last + 1 + liar.tail.records;
+    assert_int_equal(lookup_step(&liar, s.cache, refs[0].first, &d, &needed), LOOKUP_NEED);
     tear_down(&s);
 }
 

@@ -109,7 +109,9 @@ static void test_damaged_or_too_large(void **state)
     reply = (machine_reply){.outcome = STORE_FATAL, .code = BW_TOO_LARGE};
     assert_true(reply_damaged(&reply));
     refused(&f, &reply, &f.world.genesis, 2, NULL, BW_CORRUPT);
-    reply.code = BW_CORRUPT; /* no regular file */
+    reply.code = BW_CORRUPT; /* no regular file, and no word why */
+    refused(&f, &reply, &f.world.genesis, 2, NULL, BW_CORRUPT);
+    assert_true(f.error.message[0] != '\0');
     reply.message = "a directory";
     assert_true(reply_damaged(&reply));
     refused(&f, &reply, &f.world.genesis, 2, NULL, BW_CORRUPT);

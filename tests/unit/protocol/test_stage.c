@@ -100,6 +100,11 @@ static void room_is_bounded(void **state)
     assert_int_equal(stage_add(s, &d, 1, view_text(""), NULL, 3, &seq, &error), BW_INVALID);
     assert_int_equal(stage_add(s, &d, 3, view_text(""), NULL, 3, &seq, &error), BW_BUG);
     stage_free(s);
+    /* Full by bytes, with places left. */
+    assert_int_equal(stage_new(0, 0, 8, 1000, &s), BW_OK);
+    (void)add(s, 1000, 1, "", 1);
+    assert_false(stage_has_room(s, 0));
+    stage_free(s);
 }
 
 static void a_state_may_be_an_object(void **state)

@@ -167,6 +167,27 @@ static void an_absurd_marker_deletes_nothing_alive(void **state)
     tear_down(&s);
 }
 
+/* One page of a listing may name more than one delete takes: the pass goes on behind the last that
+ * it took. Deletes that did nothing leave all blocks as ghosts. */
+static void more_ghosts_than_one_delete_takes(void **state)
+{
+    (void)state;
+    scene s;
+    set_up(&s, 310, &(sweep_options){.apply = true});
+    s.w.list_max = 1000;
+    world_fault(&s.w, FAULT_SAY, STORE_DELETE, "", 0, UINT32_MAX, STORE_OK);
+    assert_int_equal(pass(&s)->status, BW_OK);
+    assert_int_equal(manifests(&s.w), 310);
+    world_calm(&s.w);
+    const uint64_t deletes = s.w.asked[STORE_DELETE];
+    const sweep_report *r = pass(&s);
+    assert_int_equal(r->status, BW_OK);
+    assert_int_equal(r->ghosts_deleted, 303); /* 310 is in block 77: 76 and 77 stay */
+    assert_int_equal(s.w.asked[STORE_DELETE], deletes + 2);
+    assert_int_equal(manifests(&s.w), 7);
+    tear_down(&s);
+}
+
 static void a_pass_ends_at_its_deadline(void **state)
 {
     (void)state;
@@ -190,6 +211,7 @@ int main(void)
         cmocka_unit_test(a_dead_sweepers_work_is_taken_up),
         cmocka_unit_test(two_sweepers_agree),
         cmocka_unit_test(an_absurd_marker_deletes_nothing_alive),
+        cmocka_unit_test(more_ghosts_than_one_delete_takes),
         cmocka_unit_test(a_pass_ends_at_its_deadline),
     };
     return cmocka_run_group_tests_name("sweep", tests, NULL, NULL);

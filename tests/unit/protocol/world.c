@@ -84,8 +84,8 @@ static const fault *match(world *w, const machine_request *request)
     return NULL;
 }
 
-static void fill_op(store_op *op, const machine_request *request, struct iovec *piece,
-                    const char **keys)
+static void fill_op(const world *w, store_op *op, const machine_request *request,
+                    struct iovec *piece, const char **keys)
 {
     store_op_init(op, request->kind, request->key.text);
     if (request->kind == STORE_GET)
@@ -99,7 +99,7 @@ static void fill_op(store_op *op, const machine_request *request, struct iovec *
     }
     if (request->kind == STORE_LIST) {
         (void)snprintf(op->after, sizeof op->after, "%s", request->after.text);
-        op->list_max = 7; /* several pages */
+        op->list_max = w->list_max > 0 ? w->list_max : 7; /* several pages */
     }
     for (uint32_t i = 0; i < request->key_count; i++)
         keys[i] = request->keys[i].text;
@@ -115,7 +115,7 @@ static void execute(world *w, const machine_request *request, machine_reply *rep
     struct iovec piece;
     const char **keys = mem_array(request->key_count + 1, sizeof *keys);
     assert_non_null(keys);
-    fill_op(&op, request, &piece, keys);
+    fill_op(w, &op, request, &piece, keys);
     *reply = (machine_reply){.id = request->id, .outcome = store_run(w->store, &op)};
     reply->code = op.error.code;
     if (request->kind == STORE_GET && op.outcome == STORE_OK)
@@ -196,10 +196,17 @@ bool world_run(world *w, const machine_type *type, void *self)
                 w->is_held = true;
                 return false;
             }
+            if (f != NULL && f->effect == FAULT_KEEP) {
+                assert_true(w->kept_count < KEPT_MAX);
+                w->kept[w->kept_count++] = request;
+                continue;
+            }
             answer(w, type, self, &request, f);
             continue;
         }
         const int64_t due = type->due(self);
+        if (due == TIME_NEVER && w->kept_count > 0)
+            return false;
         assert_true(due != TIME_NEVER);
         if (due > w->now_ns)
             w->now_ns = due;
@@ -219,14 +226,12 @@ store_outcome world_apply_held(world *w)
     return reply.outcome;
 }
 
-bool world_release(world *w, const machine_type *type, void *self, bool apply, store_outcome say)
+static bool finish(world *w, const machine_type *type, void *self, const machine_request *request,
+                   bool apply, store_outcome say)
 {
-    assert_true(w->is_held);
-    const machine_request request = w->held;
-    machine_reply reply = {.id = request.id, .outcome = say};
-    w->is_held = false;
+    machine_reply reply = {.id = request->id, .outcome = say};
     if (apply)
-        world_execute(w, &request, &reply);
+        world_execute(w, request, &reply);
     if (say != STORE_PENDING) {
         mem_free(reply.bytes);
         reply.bytes = NULL;
@@ -234,6 +239,31 @@ bool world_release(world *w, const machine_type *type, void *self, bool apply, s
     }
     deliver(w, type, self, &reply);
     return world_run(w, type, self);
+}
+
+bool world_release(world *w, const machine_type *type, void *self, bool apply, store_outcome say)
+{
+    assert_true(w->is_held);
+    const machine_request request = w->held;
+    w->is_held = false;
+    return finish(w, type, self, &request, apply, say);
+}
+
+bool world_answer(world *w, const machine_type *type, void *self, const char *prefix, bool apply,
+                  store_outcome say)
+{
+    uint32_t i = 0;
+    while (i < w->kept_count && strncmp(w->kept[i].key.text, prefix, strlen(prefix)) != 0)
+        i++;
+    if (i == w->kept_count) {
+        fail_msg("nothing under %s is kept", prefix);
+        return false;
+    }
+    const machine_request request = w->kept[i];
+    w->kept_count--;
+    for (; i < w->kept_count; i++)
+        w->kept[i] = w->kept[i + 1];
+    return finish(w, type, self, &request, apply, say);
 }
 
 void world_keep(world *w, late_write *late)
@@ -367,6 +397,12 @@ void actor_begin_seal(actor *a, bool force)
     commit_start(a->commit, &a->intent, view_text(""), a->world->now_ns, deadline(a->world));
 }
 
+void actor_begin_intent(actor *a, const intent *i)
+{
+    a->intent = *i;
+    commit_start(a->commit, &a->intent, view_text(a->id), a->world->now_ns, deadline(a->world));
+}
+
 bool actor_drive(actor *a)
 {
     return world_run(a->world, &commit_machine, a->commit);
@@ -375,6 +411,11 @@ bool actor_drive(actor *a)
 bool actor_release(actor *a, bool apply, store_outcome say)
 {
     return world_release(a->world, &commit_machine, a->commit, apply, say);
+}
+
+bool actor_answer(actor *a, const char *prefix, bool apply, store_outcome say)
+{
+    return world_answer(a->world, &commit_machine, a->commit, prefix, apply, say);
 }
 
 const commit_report *actor_report(const actor *a)
@@ -418,6 +459,12 @@ void actor_open(actor *a)
 void actor_publish(actor *a, uint32_t count)
 {
     actor_begin_publish(a, count, false);
+    complete(a);
+}
+
+void actor_commit(actor *a, const intent *i)
+{
+    actor_begin_intent(a, i);
     complete(a);
 }
 

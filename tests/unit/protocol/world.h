@@ -21,13 +21,15 @@
 #include <cmocka.h>
 
 #define FAULTS_MAX 8u
+#define KEPT_MAX 8u
 
 typedef enum fault_effect {
     FAULT_NONE,
     FAULT_SAY,       /* not applied; answers `say` */
     FAULT_APPLY_SAY, /* applied; answers `say` */
     FAULT_FLIP,      /* applied; a bit of what was read is flipped */
-    FAULT_HOLD       /* taken from the machine and kept: held */
+    FAULT_HOLD,      /* taken from the machine and kept: held */
+    FAULT_KEEP       /* as held, but the machine goes on, and there may be several: kept */
 } fault_effect;
 
 typedef struct fault {
@@ -53,9 +55,12 @@ typedef struct world {
     fault faults[FAULTS_MAX];
     machine_request held; /* of FAULT_HOLD; valid while is_held */
     bool is_held;
+    machine_request kept[KEPT_MAX]; /* of FAULT_KEEP, oldest first */
+    uint32_t kept_count;
     uint64_t asked[STORE_OP_KINDS];
     uint64_t markers_read;
-    uint64_t calls; /* publishes begun by anybody */
+    uint32_t list_max; /* names of one page of a listing; 0: 7 */
+    uint64_t calls;    /* publishes begun by anybody */
     genesis genesis;
     uint32_t conflict_retries; /* of actors started from now on */
     int64_t patience_ns;       /* deadline of what actors begin from now on; 0: none */
@@ -77,13 +82,16 @@ void world_fault(world *w, fault_effect effect, store_op_kind kind, const char *
 void world_calm(world *w); /* no faults any more */
 
 /** Drives until the machine no longer runs; the clock jumps to what is due. Fails the test when it
- * gets stuck. False: a request is held. */
+ * gets stuck. False: a request is held, or nothing is left to do but to answer what is kept. */
 bool world_run(world *w, const machine_type *type, void *self);
 /** Called around each call of a machine: true before, false after it. */
 extern void (*world_turn)(bool its);
 /** Lets the held request happen now and answers it: with what came of it (STORE_PENDING) or with
  * `say`, and goes on. */
 bool world_release(world *w, const machine_type *type, void *self, bool apply, store_outcome say);
+/** As world_release, for the oldest kept request whose key begins with `prefix`. */
+bool world_answer(world *w, const machine_type *type, void *self, const char *prefix, bool apply,
+                  store_outcome say);
 /** Applies the held create now without answering it, as often as called: the network has it. */
 store_outcome world_apply_held(world *w);
 /** Copies the held write, to be applied later. */
@@ -123,15 +131,19 @@ void actor_stop(actor *a);
 void actor_begin_open(actor *a, bool reopen);
 void actor_begin_publish(actor *a, uint32_t count, bool finish);
 void actor_begin_seal(actor *a, bool force);
+/** Any other intent; what it points to must outlive the drive. */
+void actor_begin_intent(actor *a, const intent *i);
 /** False: held. */
 bool actor_drive(actor *a);
 bool actor_release(actor *a, bool apply, store_outcome say);
+bool actor_answer(actor *a, const char *prefix, bool apply, store_outcome say);
 const commit_report *actor_report(const actor *a);
 /** Takes over what the report says about open and publish. */
 void actor_settle(actor *a);
 /** The whole thing, which must succeed. */
 void actor_open(actor *a);
 void actor_publish(actor *a, uint32_t count);
+void actor_commit(actor *a, const intent *i);
 /** A batch of the actor with this seq. */
 void actor_batch(const actor *a, uint64_t seq, uint64_t start, descriptor *d);
 
