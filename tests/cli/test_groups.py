@@ -79,6 +79,12 @@ class Groups(harness.CliTest):
         self.assertEqual(self.groups()["train"]["hold"], 3)
         self.assertEqual(self.groups()["train"]["launch_number"], 3)
 
+    def test_going_back_keeps_as_many_as_asked(self):
+        """Neither the pin made again nor those ahead take the place of one that is to be kept."""
+        self.consume(9, "--pin-every", 3, "--keep", 3)
+        self.consume(3, "--from", 3, "--pin-every", 3, "--keep", 2)
+        self.assertEqual(sorted(self.pins().values()), [3, 6])
+
     def test_pin_release_and_rm(self):
         cursor = self.folder / "cursor"
         self.consume(5, "--cursor", cursor)
