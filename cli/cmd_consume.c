@@ -550,7 +550,7 @@ const command command_consume = {
     .output = "text: a summary\n"
               "json: "
               "{\"ended\":\"end\"|\"steps\",\"steps\",\"next_step\",\"items\",\"pads\",\"bytes\","
-              "\"seconds\"}\n"
+              "\"seconds\"}; items with those that are pads\n"
               "--digest: instead, one object per step and slice, ordered by step (the summary\n"
               "      goes to stderr): "
               "{\"step\",\"d\",\"c\",\"items\":[{\"item\",\"bytes\",\"sha256\",\"pad\"}]}\n",
