@@ -286,7 +286,7 @@ class Codes(harness.CliTest):
         self.published()
         self.run_cli("verify", self.url, "--deep")
         self.damage(self.part(), 70 + 64)
-        self.check("UNCLEAN", ["verify", self.url, "--deep"])
+        self.assertIn(" 1 finding ", self.check("UNCLEAN", ["verify", self.url, "--deep"]).err)
 
 
 def add_tests():
