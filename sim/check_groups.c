@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The BatchWeave authors
 // SPDX-License-Identifier: Apache-2.0
-/* Groups, pins, trim, swept and pages as the chain grows (G7, G8, DESIGN 11), and what trainers
- * were told of them. Each version is judged against the one before it, the steps, and what was
- * asked for. */
+/* Groups, pins, trim, swept and pages as the chain grows (G7, G8, docs/protocol.md), and what
+ * trainers were told of them. Each version is judged against the one before it, the steps, and what
+ * was asked for. */
 #include "act.h"
 #include "check.h"
 #include "protocol/commit.h"
