@@ -360,6 +360,9 @@ static void check_page(sim *s, model *m, const manifest *now)
     }
     if (m->has_page)
         page_free(&m->page);
+    /* The object may be written again, late: what was decoded stays in these bytes. */
+    blob_unref(m->page_object);
+    m->page_object = blob_ref(o->now);
     m->has_page = page_decode(view_of(o->now->bytes, o->now->size), &m->page, NULL) == BW_OK;
     if (!m->has_page)
         sim_violate(s, "I1", "version %" PRIu64 " refers to a page that cannot be read",
