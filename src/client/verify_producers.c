@@ -94,7 +94,7 @@ bw_status verify_producers_begin(verify *v, bw_error *error)
     uint32_t at = 0;
     for (uint32_t i = 0; i < v->m->producer_count; i++) {
         const producer_entry *e = &v->m->producers[i];
-        v->tilings[at++] = (tiling){e, e->swept_seq, e->swept_offset, 0};
+        v->tilings[at++] = (tiling){e, e->swept_seq, e->swept_offset, 0, false};
     }
     for (uint32_t i = 0; i < v->page.count; i++) {
         const producer_entry *e = &v->page.entries[i];
@@ -102,7 +102,7 @@ bw_status verify_producers_begin(verify *v, bw_error *error)
         if (now != NULL)
             BW_TRY(check_older(v, e, now, error));
         else
-            v->tilings[at++] = (tiling){e, e->swept_seq, e->swept_offset, 0};
+            v->tilings[at++] = (tiling){e, e->swept_seq, e->swept_offset, 0, false};
         if (e->swept_seq != e->seq || e->swept_offset != e->offset)
             BW_TRY(verify_found(v, "PRODUCER", "", NO_STEP, error,
                                 "producer %.*s stands on the page, and is not wholly swept",
@@ -120,6 +120,27 @@ static tiling *find(verify *v, view id)
     return bsearch(&wanted, v->tilings, v->tiling_count, sizeof *v->tilings, compare_tilings);
 }
 
+void verify_producers_gap(verify *v)
+{
+    for (uint32_t i = 0; i < v->tiling_count; i++)
+        v->tilings[i].gap = true;
+}
+
+/* Directly behind what was seen last; behind a gap, anywhere after it. */
+static bool follows(const tiling *t, const record *r)
+{
+    if (r->end < r->start)
+        return false;
+    return t->gap ? r->seq > t->seq && r->start >= t->offset
+                  : r->seq == t->seq + 1 && r->start == t->offset;
+}
+
+static bool ends_well(const tiling *t, const producer_entry *e)
+{
+    return t->gap ? t->seq <= e->seq && t->offset <= e->offset
+                  : t->seq == e->seq && t->offset == e->offset;
+}
+
 bw_status verify_producers_step(verify *v, uint64_t step, const descriptor *d, bw_error *error)
 {
     tiling *t = find(v, d->id);
@@ -128,7 +149,7 @@ bw_status verify_producers_step(verify *v, uint64_t step, const descriptor *d, b
         return verify_found(v, "PRODUCER", "", step, error, "producer %.*s has no entry",
                             (int)d->id.size, (const char *)d->id.data);
     bw_status status = BW_OK;
-    if (r->seq != t->seq + 1 || r->start != t->offset || r->end < r->start)
+    if (!follows(t, r))
         status = verify_found(v, "TILING", "", step, error,
                               "producer %.*s: seq %" PRIu64 " covers [%" PRIu64 ", %" PRIu64
                               ") after seq %" PRIu64 " which ended at %" PRIu64,
@@ -141,6 +162,7 @@ bw_status verify_producers_step(verify *v, uint64_t step, const descriptor *d, b
     t->seq = r->seq;
     t->offset = r->end;
     t->epoch = r->epoch;
+    t->gap = false;
     return status;
 }
 
@@ -190,7 +212,7 @@ bw_status verify_producers_end(verify *v, bw_error *error)
         const tiling *t = &v->tilings[i];
         const producer_entry *e = t->entry;
         finished += e->finished;
-        if (e->seq != t->seq || e->offset != t->offset)
+        if (!ends_well(t, e))
             BW_TRY(verify_found(v, "TILING", "", NO_STEP, error,
                                 "producer %.*s: the entry says seq %" PRIu64 ", offset %" PRIu64
                                 "; its batches end at seq %" PRIu64 ", offset %" PRIu64,

@@ -417,6 +417,42 @@ static int all_goes_on(void *context, const char *json)
     return 0;
 }
 
+static char first_part[160]; /* of the only producer: the one whose name sorts first */
+
+static int find_first(const char *path, const struct stat *st, int flag, struct FTW *at)
+{
+    (void)st;
+    if (flag == FTW_F &&
+        (*first_part == '\0' || strcmp(path + at->base, strrchr(first_part, '/') + 1) < 0))
+        (void)snprintf(first_part, sizeof first_part, "%s", path);
+    return 0;
+}
+
+/* … nor are the steps of segments that went before they were looked at. */
+static void a_sweep_passes_with_its_segments(void **state)
+{
+    (void)state;
+    scene w;
+    char data[160];
+    scene_open(&w, "1", "1", NULL);
+    for (uint64_t k = 0; k < 8; k++)
+        publish(&w, "p", 5 * k, 5);
+    assert_true(count_files(&w, "segment") > 2);
+    (void)snprintf(data, sizeof data, "%s/ns/data", w.directory);
+    *first_part = '\0';
+    assert_int_equal(nftw(data, find_first, 16, FTW_PHYS), 0);
+    assert_int_equal(unlink(first_part), 0);
+    bw_space *space = scene_space(&w, false);
+    bw_error *error = bw_error_new();
+    look l = {.w = &w};
+    expect_status(&w, bw_space_report(space, "verify", NULL, all_goes_on, &l, error), BW_UNCLEAN);
+    assert_true(l.went_on);
+    assert_int_equal(l.findings, 1);
+    bw_error_free(error);
+    bw_space_close(space);
+    scene_close(&w);
+}
+
 static int unlink_one(const char *path, const struct stat *st, int flag, struct FTW *at)
 {
     (void)st;
@@ -502,6 +538,7 @@ int main(void)
         cmocka_unit_test(a_reader_without_a_group_holds_nothing),
         cmocka_unit_test(a_sweep_passes_who_verifies),
         cmocka_unit_test(a_sweep_passes_between_two_slices),
+        cmocka_unit_test(a_sweep_passes_with_its_segments),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
