@@ -97,6 +97,8 @@
       "a "                                                                                         \
       "cursor the same as start=latest")                                                           \
     P(PREFETCH, "prefetch", "consumer", "integer", "8", 1, 4096, "steps read ahead")               \
+    P(LEND, "lend", "consumer", "switch", "false", 0, 0,                                           \
+      "true: read ahead only into buffers that the caller lends (bw_consumer_lend)")               \
     P(VERIFY, "verify", "consumer", "switch", "true", 0, 0,                                        \
       "false: the bytes of items are not checked; for benchmarks only")                            \
     P(FIRST, "first", "report", "integer", NULL, 0, U63, "steps, tail: first step")                \

@@ -35,6 +35,7 @@ static void destroy(bw_consumer *c)
     manifest_unref(c->locked.manifest);
     mem_free(c->locked.ring);
     slice_pool_close(c->pool);
+    lending_close(c->lending);
     mem_free(c->group);
     mem_free(c->launch);
     lock_destroy(&c->lock);
@@ -66,7 +67,8 @@ static bw_status consumer_new(bw_space *space, const consumer_options *options, 
         if (c->locked.ring != NULL)
             (void)budget_take(space->runtime->budget, window_bytes(c), true);
         /* The window, and as many that the caller may hold. */
-        if (c->locked.ring == NULL || slice_pool_new(2 * c->prefetch, &c->pool) != BW_OK)
+        if (c->locked.ring == NULL || slice_pool_new(2 * c->prefetch, &c->pool) != BW_OK ||
+            (options->lend && lending_new(&c->lending) != BW_OK))
             status = error_set(error, BW_NOMEM, "no memory for a window of %u slices", c->prefetch);
     }
     if (status != BW_OK) {
@@ -362,6 +364,7 @@ bw_status consumer_next(bw_consumer *c, int64_t timeout_ns, bw_item **item, bw_e
         consumer_mind_locked(c);
         status = broken_locked(c, error);
         if (status == BW_OK && f != NULL && f->state == FETCH_READY) {
+            c->locked.waiting = false;
             *item = take_locked(c, f);
             break;
         }
@@ -373,6 +376,7 @@ bw_status consumer_next(bw_consumer *c, int64_t timeout_ns, bw_item **item, bw_e
         if (began_ns == 0) {
             began_ns = now();
             deadline_ns = clock_deadline(clock_system(), timeout_ns);
+            c->locked.waiting = true;
             if (f != NULL && f->state == FETCH_REPORTED)
                 prefetch_retry_locked(f);
             prefetch_pump_locked(c);
@@ -389,8 +393,21 @@ bw_status consumer_next(bw_consumer *c, int64_t timeout_ns, bw_item **item, bw_e
     }
     if (began_ns != 0)
         hist_add(&c->locked.stats.wait_ns, now() - began_ns);
+    c->locked.waiting = false;
     lock_release(&c->lock);
     return status;
+}
+
+bw_status consumer_lend(bw_consumer *c, void *data, size_t bytes, uint64_t token, bw_error *error)
+{
+    if (c->lending == NULL)
+        return error_set(error, BW_INVALID, "the consumer was not opened with lend=true");
+    BW_TRY(lending_add(c->lending, data, bytes, token, error));
+    lock_acquire(&c->lock);
+    prefetch_pump_locked(c);
+    consumer_mind_locked(c);
+    lock_release(&c->lock);
+    return BW_OK;
 }
 
 void consumer_interrupt(bw_consumer *c, bool on)
@@ -531,6 +548,14 @@ bw_status consumer_stats_json(bw_consumer *c, char *json, size_t cap, size_t *le
     json_put_u64(&out, "waits", s->waits);
     json_put_u64(&out, "reads", s->reads);
     json_put_u64(&out, "refetches", s->refetches);
+    if (c->lending != NULL) {
+        const lending_counts lent = lending_count(c->lending);
+        json_put_u64(&out, "lent", lent.buffers);
+        json_put_u64(&out, "lent_free", lent.free);
+        json_put_u64(&out, "lent_reads", s->lent_reads);
+        json_put_u64(&out, "lent_bytes", s->lent_bytes);
+        json_put_u64(&out, "lent_missed", s->lent_missed);
+    }
     json_put_u64(&out, "window", c->locked.count);
     json_put_u64(&out, "ready", ready);
     json_put_hist(&out, "wait", &s->wait_ns);

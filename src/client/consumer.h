@@ -35,6 +35,7 @@ typedef struct consumer_options {
     tag_range tags[TAGS_MAX];
     bool skip_to_tip;
     uint32_t prefetch; /* steps */
+    bool lend;         /* ahead only into lent buffers */
     bool verify;
 } consumer_options;
 
@@ -74,6 +75,7 @@ typedef struct fetch {
 
 typedef struct consumer_stats {
     uint64_t items, steps, passed, bytes, reads, refetches, waits;
+    uint64_t lent_reads, lent_bytes, lent_missed;
     hist wait_ns, fetch_ns;
 } consumer_stats;
 
@@ -86,6 +88,7 @@ struct bw_consumer {
     bool verify;
     char *group, *launch; /* NULL: none */
     slice_pool *pool;
+    lending *lending; /* NULL: slices lie in memory that is ours */
     gate changed;
     atomic_int interrupted;
     atomic_uint_least64_t wanted; /* the follower finds steps below it */
@@ -102,6 +105,8 @@ struct bw_consumer {
         uint64_t
             unpacked_bytes; /* of the slice read last: the next one is likely to take as many */
         uint32_t jobs;
+        bool waiting; /* the caller, in next */
+        bool short_of_room;
         bool closing;
         consumer_stats stats;
     } locked;
@@ -110,6 +115,7 @@ struct bw_consumer {
 bw_status consumer_open(bw_space *space, const consumer_options *options, const cursor *from,
                         int64_t timeout_ns, bw_consumer **out, bw_error *error);
 bw_status consumer_next(bw_consumer *c, int64_t timeout_ns, bw_item **item, bw_error *error);
+bw_status consumer_lend(bw_consumer *c, void *data, size_t bytes, uint64_t token, bw_error *error);
 bw_status consumer_cursor(bw_consumer *c, bw_cursor **out, bw_error *error);
 /** Where a job begins that tells its ranks by other means than a group. */
 bw_status consumer_start(bw_space *space, const consumer_options *options, const cursor *from,

@@ -44,6 +44,9 @@ static void give_back(fetch *f)
     if (f->request.reserved > 0)
         budget_give(f->request.budget, f->request.reserved);
     f->request.reserved = 0;
+    if (f->request.lent != NULL)
+        lending_give(f->request.lent);
+    f->request.lent = NULL;
 }
 
 /* ---- the job ---- */
@@ -89,6 +92,20 @@ static void settle_locked(fetch *f, bw_status status, int64_t began_ns)
         gate_open(&c->changed);
 }
 
+static void learn_locked(bw_consumer *c, const slice *made, uint64_t framed)
+{
+    const uint64_t unpacked = frame_unpacked_bytes(made->frames, made->items);
+    consumer_stats *stats = &c->locked.stats;
+    c->locked.unpacked_bytes = unpacked;
+    if (c->lending == NULL)
+        return;
+    if (made->lent != NULL) {
+        stats->lent_reads++;
+        stats->lent_bytes += framed + (made->unpacked == NULL ? unpacked : 0);
+    }
+    stats->lent_missed += made->lent == NULL || made->unpacked != NULL;
+}
+
 static void fetch_run(job *j, uint32_t worker)
 {
     fetch *f = (fetch *)(void *)j;
@@ -105,7 +122,7 @@ static void fetch_run(job *j, uint32_t worker)
     lock_acquire(&c->lock);
     f->slice = made;
     if (made != NULL)
-        c->locked.unpacked_bytes = frame_unpacked_bytes(made->frames, made->items);
+        learn_locked(c, made, f->request.plan.where.bytes);
     if (status != BW_OK)
         error_copy(&f->error, &error);
     settle_locked(f, status, began_ns);
@@ -133,13 +150,23 @@ static void read_locked(fetch *f)
     executor_submit(c->space->runtime->executor, &f->job);
 }
 
-/* What the caller waits for right now goes on whatever the budget says; what lies ahead waits for
- * room. */
+/* What the caller waits for right now goes on whatever the budget says and whether a lent buffer is
+ * free; what lies ahead waits for room. */
 static bool reserve_locked(fetch *f, bool front)
 {
-    const uint64_t bytes = slice_estimate(f->consumer->space->genesis, &f->request.plan) +
-                           f->consumer->locked.unpacked_bytes + SLICE_SLACK_BYTES;
-    if (!budget_take(f->consumer->space->runtime->budget, bytes, front))
+    bw_consumer *c = f->consumer;
+    const uint64_t framed = slice_estimate(c->space->genesis, &f->request.plan);
+    const uint64_t unpacked = c->locked.unpacked_bytes;
+    if (c->lending != NULL) {
+        const lending_answer answer =
+            lending_take(c->lending, align64(framed) + unpacked, &f->request.lent);
+        if (answer == LENDING_TAKEN)
+            return true;
+        if (answer == LENDING_FULL && !(front && c->locked.waiting))
+            return false;
+    }
+    const uint64_t bytes = framed + unpacked + SLICE_SLACK_BYTES;
+    if (!budget_take(c->space->runtime->budget, bytes, front))
         return false;
     f->request.reserved = bytes;
     return true;
@@ -213,6 +240,7 @@ static void add_step_locked(bw_consumer *c)
         f->slice = NULL;
         f->misses = f->segment_misses = 0;
         f->request.reserved = 0;
+        f->request.lent = NULL;
         error_clear(&f->error);
     }
     c->locked.plan_step = handout_after(c->locked.handout, c->locked.plan_step);
@@ -277,6 +305,7 @@ void prefetch_pump_locked(bw_consumer *c)
             room = begin_locked(c, i, room);
         room = extend_locked(c, room);
     } while (reach_locked(c));
+    c->locked.short_of_room = !room;
     /* Beyond the window, so that news has come by the time it is needed. */
     const uint64_t room_left = (c->prefetch - c->locked.count) / c->reads;
     const uint64_t wanted = handout_last(c->locked.handout, c->locked.plan_step) + room_left + 1;
@@ -301,8 +330,8 @@ void prefetch_pop_locked(bw_consumer *c)
     if (again)
         prefetch_retry_locked(front);
     /* Refilling half a window at a time wakes threads once for many steps, and most calls of next
-     * wake nobody. */
-    if (again || c->locked.count <= c->prefetch / 2)
+     * wake nobody; but room that comes back is used at once. */
+    if (again || c->locked.short_of_room || c->locked.count <= c->prefetch / 2)
         prefetch_pump_locked(c);
 }
 
