@@ -87,7 +87,8 @@ bw_status bw_consumer_next(bw_consumer *consumer, int64_t timeout_ns, bw_item **
  * into memory of the library, as is every slice that is larger than all buffers, and what was
  * packed and finds no room when it is unpacked; within property `memory`, and counted as
  * `lent_missed` (bw_consumer_stats). Who lends a buffer for each slice read ahead (property
- * `prefetch`) and each that is held at once, large enough, meets none of that.
+ * `prefetch`; at most 64 steps where it is not set) and each that is held at once, large enough,
+ * meets none of that.
  *
  * BW_INVALID: opened without `lend`; misaligned, shorter than 64 bytes, overlapping a buffer lent
  * before, or more than 65,536 buffers. BW_NOMEM. A failed call lends nothing.

@@ -181,9 +181,9 @@ static uint32_t settle(const scene *sc)
     for (;;) {
         uint32_t ready = 0;
         lock_acquire(&c->lock);
-        bool settled = c->locked.count == c->prefetch && c->locked.jobs == 0;
+        bool settled = c->locked.count == c->locked.window && c->locked.jobs == 0;
         for (uint32_t i = 0; i < c->locked.count; i++) {
-            const fetch_state state = c->locked.ring[(c->locked.first + i) % c->prefetch].state;
+            const fetch_state state = consumer_slot(c, i)->state;
             settled &= state == FETCH_PLANNED || state == FETCH_READY;
             ready += state == FETCH_READY;
         }
