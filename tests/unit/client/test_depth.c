@@ -18,6 +18,7 @@
 
 static atomic_int_least64_t trainer_ns, latency_ns;
 static atomic_uint looks; /* at the clock */
+static bw_consumer *_Atomic stalled;
 static _Thread_local int64_t reader_ns;
 static _Thread_local bool refuse;
 
@@ -26,10 +27,29 @@ store_outcome __wrap_store_run(store *s, store_op *op);
 void *__real_mem_zalloc(size_t bytes);
 void *__wrap_mem_zalloc(size_t bytes);
 
+/* Until the trainer waits for it, and then for a second of everybody's. */
+static void stall(void)
+{
+    const struct timespec pause = {.tv_nsec = NS_PER_MS / 10};
+    bw_consumer *c = NULL;
+    while ((c = atomic_load(&stalled)) != NULL) {
+        lock_acquire(&c->lock);
+        const bool waiting = c->locked.waiting;
+        lock_release(&c->lock);
+        if (waiting) {
+            atomic_fetch_add(&trainer_ns, NS_PER_S);
+            return;
+        }
+        nanosleep(&pause, NULL);
+    }
+}
+
 store_outcome __wrap_store_run(store *s, store_op *op)
 {
-    if (strncmp(op->key, "data/", 5) == 0)
+    if (strncmp(op->key, "data/", 5) == 0) {
         reader_ns += atomic_load(&latency_ns);
+        stall();
+    }
     return __real_store_run(s, op);
 }
 
@@ -277,6 +297,36 @@ static void within_the_budget(void **state)
     scene_close(&sc);
 }
 
+/* A rank that always waits for the store is no slow trainer. */
+static void waits_are_not_the_trainers(void **state)
+{
+    (void)state;
+    scene sc;
+    scene_open(&sc, 0);
+    (void)train(&sc, 4, 10 * MS);
+    /* No room to read ahead: what comes next is read when the step before it is handed out. */
+    budget *b = sc.s.runtime->budget;
+    uint64_t others = 0;
+    do
+        others += take_the_rest(b);
+    while (step(&sc) > 1);
+    others += take_the_rest(b);
+    const uint64_t waits = sc.c->locked.stats.waits;
+    atomic_store(&stalled, sc.c);
+    for (uint32_t i = 0; i < 20; i++) {
+        atomic_fetch_add(&trainer_ns, 10 * MS);
+        stand_take(&sc.s, sc.c, "item");
+        others += take_the_rest(b);
+    }
+    assert_true(sc.c->locked.stats.waits >= waits + 10);
+    assert_int_equal(sc.c->locked.depth.step_ns, 10 * MS);
+    assert_int_equal(depth_steps(&sc.c->locked.depth), DEPTH_MAX);
+    assert_int_equal(sc.c->locked.slots, DEPTH_FIRST); /* nor is there room for more slots */
+    atomic_store(&stalled, NULL);
+    budget_give(b, others);
+    scene_close(&sc);
+}
+
 /* Then it stays as deep as it was, and is no failure. */
 static void without_memory_to_grow(void **state)
 {
@@ -296,9 +346,10 @@ static void without_memory_to_grow(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(latency_by_step),    cmocka_unit_test(up_at_once_and_slowly_down),
-        cmocka_unit_test(the_window_follows), cmocka_unit_test(a_fixed_depth_stays),
-        cmocka_unit_test(within_the_budget),  cmocka_unit_test(without_memory_to_grow),
+        cmocka_unit_test(latency_by_step),        cmocka_unit_test(up_at_once_and_slowly_down),
+        cmocka_unit_test(the_window_follows),     cmocka_unit_test(a_fixed_depth_stays),
+        cmocka_unit_test(within_the_budget),      cmocka_unit_test(waits_are_not_the_trainers),
+        cmocka_unit_test(without_memory_to_grow),
     };
     return cmocka_run_group_tests_name("depth", tests, NULL, NULL);
 }
