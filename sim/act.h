@@ -30,8 +30,8 @@ void act_complain(sim *s);
 bool act_may_pass(process *p, bw_status status, const bw_error *error);
 /** How many reads of `key` in a row have reached this life damaged, up to the last. */
 uint32_t act_damaged(const process *p, const char *key);
-/** A chain and a committer on it, as the client makes them. */
-void act_open(process *p, chain **out_chain, commit **out_commit);
+/** Gives a life its chain, and who commits on it at once, again and again. */
+void act_committer(process *p, chain **its_chain, commit **out);
 /** Looks again in a while. */
 void act_rest(process *p, int64_t for_ns);
 
