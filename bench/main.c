@@ -133,6 +133,7 @@ static void find_program(char *path)
 typedef struct main_options {
     const char *disk, *memory, *program;
     bool json, strict, is_virtual;
+    const char *of_groups, *of_cadence; /* an option that was given and only those take, or NULL */
     bench_virtual virtual_run;
 } main_options;
 
@@ -147,7 +148,7 @@ static int parse_options(int argc, char **argv, bench *b, main_options *options)
         OPTION_MEMORY,
         OPTION_PROGRAM,
         OPTION_VIRTUAL,
-        OPTION_MINUTES,
+        OPTION_MINUTES, /* from here on: of cadence only */
         OPTION_PRODUCERS,
         OPTION_POLICY,
         OPTION_CASE
@@ -170,8 +171,12 @@ static int parse_options(int argc, char **argv, bench *b, main_options *options)
     };
     char *end = NULL;
     unsigned long rounds = 0;
-    int option;
-    while ((option = getopt_long(argc, argv, "o:h", table, NULL)) != -1) {
+    int option, index = 0;
+    while ((option = getopt_long(argc, argv, "o:h", table, &index)) != -1) {
+        if (option >= OPTION_MINUTES)
+            options->of_cadence = table[index].name;
+        else if (option >= OPTION_QUICK && option != OPTION_VIRTUAL)
+            options->of_groups = table[index].name;
         switch (option) {
         case 'h':
             usage(stdout);
@@ -309,7 +314,15 @@ int main(int argc, char **argv)
     const int early = parse_options(argc, argv, &b, &options);
     if (early >= 0)
         return early;
-    if (options.is_virtual || (optind < argc && strcmp(argv[optind], cadence_name) == 0))
+    const bool cadence =
+        options.is_virtual || (optind < argc && strcmp(argv[optind], cadence_name) == 0);
+    const char *stray = cadence ? options.of_groups : options.of_cadence;
+    if (stray != NULL) {
+        fprintf(stderr, "bw-bench: --%s is an option of %s; --help lists them\n", stray,
+                cadence ? "the other groups, and cadence does not take it" : "cadence alone");
+        return 1;
+    }
+    if (cadence)
         return run_virtual(&options, argv + optind, argc - optind);
     if (!names_known(argv + optind, argc - optind))
         return 1;

@@ -291,7 +291,7 @@ static void print_summary(const run_state *s, const char *ended)
     }
     FILE *out = args_given(s->c, "digest") ? stderr : stdout;
     const double seconds = (double)(now_ns() - s->began_ns) / SECOND_NS;
-    char steps[HUMAN_BYTES], count[HUMAN_BYTES], size[HUMAN_BYTES];
+    char steps[HUMAN_BYTES], count[HUMAN_BYTES], padding[HUMAN_BYTES], size[HUMAN_BYTES];
     if (s->c->json)
         fprintf(out,
                 "{\"ended\":\"%s\",\"steps\":%" PRIu64 ",\"next_step\":%" PRIu64
@@ -299,9 +299,10 @@ static void print_summary(const run_state *s, const char *ended)
                 ",\"seconds\":%.3f}\n",
                 ended, s->steps, s->next_step, items, pads, bytes, seconds);
     else
-        fprintf(out, "%s: %s, next is %" PRIu64 "; %s, %s in %.1f s\n", ended,
+        fprintf(out, "%s: %s, next is %" PRIu64 "; %s and %s, %s in %.1f s\n", ended,
                 human_count((int64_t)s->steps, "step", steps), s->next_step,
-                human_count((int64_t)items, "item", count), human_bytes((double)bytes, size),
+                human_count((int64_t)items, "item", count),
+                human_count((int64_t)pads, "pad", padding), human_bytes((double)bytes, size),
                 seconds);
 }
 
@@ -550,7 +551,7 @@ const command command_consume = {
     .output = "text: a summary\n"
               "json: "
               "{\"ended\":\"end\"|\"steps\",\"steps\",\"next_step\",\"items\",\"pads\",\"bytes\","
-              "\"seconds\"}; items with those that are pads\n"
+              "\"seconds\"}; pads are not among the items\n"
               "--digest: instead, one object per step and slice, ordered by step (the summary\n"
               "      goes to stderr): "
               "{\"step\",\"d\",\"c\",\"items\":[{\"item\",\"bytes\",\"sha256\",\"pad\"}]}\n",

@@ -38,13 +38,7 @@ static void born(process *p)
     p->state = t;
     t->job = job_of(p);
     t->rival = p->name[9] != '\0';
-    const commit_options options = {.backoff_min_ns = NS_PER_MS,
-                                    .backoff_max_ns = 200 * NS_PER_MS,
-                                    .seed = rng_u64(&p->random),
-                                    .clock = &p->clock};
-    if (chain_new(rng_u64(&p->random), NULL, &t->chain) != BW_OK ||
-        commit_new(t->chain, &options, &t->commit) != BW_OK)
-        sim_defect("no memory");
+    act_committer(p, &t->chain, &t->commit);
     (void)snprintf(t->launch, sizeof t->launch, "l%u-%u", p->index, p->life);
     memcpy(p->launch, t->launch, sizeof p->launch);
     t->every = 1 + (uint32_t)rng_below(&p->random, 5);

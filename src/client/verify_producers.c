@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "codec/small.h"
+#include "protocol/read.h"
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,7 +42,6 @@ static bw_status read_page(verify *v, bw_error *error)
 {
     object_key key;
     size_t size = 0;
-    hash128 hash;
     bw_status status = BW_NOT_FOUND;
     for (bool again = true; again && v->m->has_page;) {
         key_page(&key, v->m->page.version, v->m->page.nonce);
@@ -58,11 +58,7 @@ static bw_status read_page(verify *v, bw_error *error)
     if (status == BW_NOT_FOUND)
         (void)error_set(error, status, "the page that the manifest refers to is missing");
     if (status == BW_OK)
-        status = hash_bytes(v->page_object, size, &hash);
-    if (status == BW_OK && (!hash_equal(&hash, &ref->hash) || size != ref->bytes))
-        status = error_set(error, BW_CORRUPT, "another page than the one that is referenced");
-    if (status == BW_OK)
-        status = page_decode(view_of(v->page_object, size), &v->page, error);
+        status = page_prove(view_of(v->page_object, size), ref, &v->page, error);
     if (status == BW_OK && (memcmp(v->page.uuid, v->g->uuid, UUID_BYTES) != 0 ||
                             v->page.version != ref->version || v->page.count != ref->entries))
         status = error_set(error, BW_CORRUPT, "the page is not what its reference says");

@@ -183,30 +183,6 @@ void commit_need_page(commit *c)
     (void)ask_add(&c->asks, COMMIT_ASK_PAGE, STORE_GET, 0);
 }
 
-static bw_status page_open(commit *c, machine_reply *reply, bw_error *error)
-{
-    hash128 hash;
-    MUST(c->state == STATE_PAGE);
-    MUST(!c->has_page);
-    if (reply->outcome != STORE_OK)
-        return error_set(error, BW_CORRUPT, "the page that a manifest refers to is %s",
-                         reply->outcome == STORE_NOT_FOUND
-                             ? "missing"
-                             : reply_damage(reply, "larger than a page can be"));
-    bw_status status = hash_bytes(reply->bytes, reply->size, &hash);
-    if (status == BW_OK &&
-        (reply->size != c->page_of.bytes || !hash_equal(&hash, &c->page_of.hash)))
-        status = error_set(error, BW_CORRUPT, "not the page that a manifest refers to");
-    if (status == BW_OK)
-        status = page_decode(view_of(reply->bytes, reply->size), &c->page, error);
-    if (status != BW_OK)
-        return status;
-    c->has_page = true;
-    c->page_object = reply->bytes;
-    reply->bytes = NULL;
-    return BW_OK;
-}
-
 void commit_page_read(commit *c, ask *a, machine_reply *reply)
 {
     const bool answer =
@@ -217,8 +193,10 @@ void commit_page_read(commit *c, ask *a, machine_reply *reply)
     }
     bw_error error;
     object_key key;
-    bw_status status = page_open(c, reply, &error);
-    MUST((status == BW_OK) == c->has_page);
+    MUST(c->state == STATE_PAGE);
+    MUST(!c->has_page);
+    bw_status status = page_read(reply, &c->page_of, &c->page, &c->page_object, &error);
+    c->has_page = status == BW_OK;
     if (status != BW_OK && reply->outcome != STORE_NOT_FOUND && !c->refetched) {
         c->refetched = true;
         ask_rest(&c->asks, a, c->now_ns);

@@ -183,6 +183,14 @@ class Bench(unittest.TestCase):
             self.assertEqual(result.returncode, 1, words)
             self.assertIn(why, result.stderr)
 
+    def test_options_that_an_experiment_does_not_take(self):
+        for words, option in [(["decode", "--minutes", "3"], "--minutes"), (["--policy", "dac", "next"], "--policy"),
+                              (["--case", "base"], "--case"), (["cadence", "--virtual", "--rounds", "2"], "--rounds"),
+                              (["cadence", "--virtual", "--quick"], "--quick")]:
+            done = subprocess.run([BENCH, *words], text=True, capture_output=True, timeout=60)
+            self.assertEqual((done.returncode, done.stdout), (1, ""), words)
+            self.assertIn(option + " is an option of ", done.stderr)
+
     def test_command_line_without_bench(self):
         alone = os.path.join(self.temporary, "batchweave")
         shutil.copy(PROGRAM, alone)

@@ -3,7 +3,7 @@
 /* Memory runs out, or a hash cannot be computed, anywhere inside of codec and protocol: each call
  * ends with BW_NOMEM or gets through, nothing is published twice or lost, and the same handle goes
  * on. Each seed lets other calls fail; over all seeds each place that allocates fails somewhere. */
-#include "scarcity.h"
+#include "insist.h"
 
 #include "intent_bases.h"
 #include "protocol/handout.h"

@@ -312,12 +312,23 @@ static void orphans_go_on_proof_only(void **state)
     assert_int_equal(r->orphans_deleted, 3);
     assert_int_equal(r->orphan_bytes, 18);
     assert_int_equal(r->strangers, 1);
+    assert_int_equal(r->staged_count, 2);
+    assert_int_equal(r->staged_objects, 2);
+    assert_int_equal(r->staged_bytes, 12);
+    for (uint32_t k = 0; k < 2; k++) {
+        assert_int_equal(r->staged[k].objects, 1);
+        assert_int_equal(r->staged[k].bytes, 6);
+        assert_true(strcmp(r->staged[k].producer, "p") == 0 ||
+                    strcmp(r->staged[k].producer, "q") == 0);
+    }
+    assert_string_not_equal(r->staged[0].producer, r->staged[1].producer);
     assert_int_equal(parts(&s), 48 - 25 - 3);
     assert_int_equal(pass(&s)->orphans_deleted, 0);
     /* Sealed, nobody publishes any more. */
     actor_begin_seal(&s.p, true);
     assert_true(actor_drive(&s.p));
     assert_int_equal(pass(&s)->orphans_deleted, 2);
+    assert_int_equal(reclaim_reported(s.reclaim)->staged_objects, 0);
     assert_int_equal(parts(&s), 17 + 1);
     tear_down(&s);
 }
