@@ -59,7 +59,7 @@ bool act_may_pass(process *p, bw_status status, const bw_error *error)
 
 void act_rest(process *p, int64_t for_ns)
 {
-    p->timer_ns = p->sim->now_ns + for_ns;
+    p->timer_ns = p->sim->now_ns + sim_pace(p->sim, for_ns);
 }
 
 static bool is(const process *p, const role *r)

@@ -469,7 +469,7 @@ def fuzz_section(seconds, least):
 def simulator_section(seeds, minutes):
     """Seeds never run before, and those that once failed; then one trace under every build."""
     def section(run):
-        folder = configure(run, "sim", "gcc", SIMULATOR, ["sim/bw-sim"])
+        folder = configure(run, "sim", "gcc", SIMULATOR, ["sim/bw-sim", "cli/batchweave"])
         if not folder:
             return
         program = f"{folder}/sim/bw-sim"
@@ -478,6 +478,10 @@ def simulator_section(seeds, minutes):
         # second tier runs seeds that nobody has seen. To be fresh in the first tier, too, once 50,000
         # fresh ones in a row have passed on one commit (docs/seeds.tsv).
         fresh = int(time.time()) * 1000 if seeds > 5000 else 1795985948000
+        days = 30 if seeds > 5000 else 2
+        print(f"    sim/run --month --seed {fresh} --days {days}", flush=True)
+        run.tests(["env", f"BATCHWEAVE={folder}/cli/batchweave", program, "--month", "--seed", str(fresh),
+                   "--days", str(days), "--verify", "sim/verify"], show=3)
         print(f"    sim/run --from {fresh} --seeds {seeds} --marks", flush=True)
         words = [program, "--from", str(fresh), "--seeds", str(seeds), "--seconds",
                  str(int(minutes * 60)), "--jobs", JOBS, "--marks"]
@@ -592,7 +596,7 @@ SECTIONS: List[Section] = [
     Section("inject", "failing allocations and system calls; power loss of the file store", 10, 60,
             programs(["python3", "tests/inject/run.py"], show=80),
             programs(["python3", "tests/inject/run.py", "--full"], show=80)),
-    Section("simulator", "fresh seeds of the simulator, old ones, one trace on every build", 8, 60,
+    Section("simulator", "fresh seeds of the simulator, old ones, a month, one trace on every build", 8, 60,
             simulator_section(5000, 4), simulator_section(20000, 50)),
     Section("mutants", "planted mutants: each must be noticed", 6, 30,
             programs(["sim/mutants", "--sample", "24"], show=26),
