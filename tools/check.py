@@ -474,14 +474,11 @@ def simulator_section(seeds, minutes):
             return
         program = f"{folder}/sim/bw-sim"
         run.tests([program, "--file", "tests/sim/regression.txt"])
-        # The first tier runs one range again and again, so that what it says is about the change; the
-        # second tier runs seeds that nobody has seen. To be fresh in the first tier, too, once 50,000
-        # fresh ones in a row have passed on one commit (docs/seeds.tsv).
+        # The first tier runs one range again and again, so that what it says is about the change; the second runs
+        # seeds that nobody has seen. To be fresh in the first, too, once 50,000 fresh ones in a row have passed.
         fresh = int(time.time()) * 1000 if seeds > 5000 else 1795985948000
-        days = 30 if seeds > 5000 else 2
-        print(f"    sim/run --month --seed {fresh} --days {days}", flush=True)
         run.tests(["env", f"BATCHWEAVE={folder}/cli/batchweave", program, "--month", "--seed", str(fresh),
-                   "--days", str(days), "--verify", "sim/verify"], show=3)
+                   "--days", "30" if seeds > 5000 else "2", "--verify", "sim/verify"], show=40)
         print(f"    sim/run --from {fresh} --seeds {seeds} --marks", flush=True)
         words = [program, "--from", str(fresh), "--seeds", str(seeds), "--seconds",
                  str(int(minutes * 60)), "--jobs", JOBS, "--marks"]
