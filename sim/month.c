@@ -6,7 +6,6 @@
 #include "check.h"
 #include <errno.h>
 #include <inttypes.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -157,11 +156,11 @@ typedef struct figure {
     uint64_t value;
 } figure;
 
-static void print(const month *m, uint64_t seed, bool json)
+void month_print(const month *m, bool json)
 {
     const sim_result *r = &m->result;
     const figure figures[] = {
-        {"seed", seed},
+        {"seed", r->seed},
         {"days", m->days},
         {"versions", r->versions},
         {"steps", r->steps},
@@ -211,26 +210,22 @@ static void print(const month *m, uint64_t seed, bool json)
         printf("%-18s %12" PRIu64 "\n", figures[i].name, figures[i].value);
     printf("%-18s %12.1f\n", "seconds", m->seconds);
     if (r->violated)
-        printf("seed %" PRIu64 " breaks %s: %s\n", seed, r->invariant, r->violation);
+        printf("seed %" PRIu64 " breaks %s: %s\n", r->seed, r->invariant, r->violation);
     /* Each verification, and the life between them. */
     printf("%" PRIu64 " passed, %d failed\n", m->clean + !r->violated, r->violated);
 }
 
-int month_run(month *m, uint64_t seed, bool json)
+void month_run(month *m, uint64_t seed)
 {
-    char folder[PATH_MAX];
     const char *temporary = getenv("TMPDIR");
     const double began = campaign_clock();
-    (void)snprintf(folder, sizeof folder, "%s/month-XXXXXX",
+    (void)snprintf(m->folder, sizeof m->folder, "%s/month-XXXXXX",
                    temporary != NULL ? temporary : "/tmp");
-    if (mkdtemp(folder) == NULL)
+    if (mkdtemp(m->folder) == NULL)
         sim_defect("no folder for the store");
-    m->folder = folder;
     simulate(seed, &(sim_options){.month = m, .story = m->tells}, &m->result);
     m->seconds = campaign_clock() - began;
-    print(m, seed, json);
     /* A namespace that is not clean is left to be looked at. */
-    if (!m->result.violated && rmdir(folder) != 0 && errno != ENOENT)
+    if (rmdir(m->folder) != 0 && errno != ENOENT && !m->result.violated)
         sim_defect("cannot remove what was written of the store");
-    return m->result.violated;
 }

@@ -15,7 +15,7 @@
 typedef struct month {
     uint32_t days;
     const char *verify; /* called with the folder; 0: clean */
-    const char *folder; /* where the store is written to, and left when it is not clean */
+    char folder[200];   /* where the store is written to, and left when it is not clean */
     bool is_told;       /* a line for each stop */
     bool tells;         /* everything that happens */
 
@@ -29,8 +29,9 @@ typedef struct month {
     double seconds;
 } month;
 
-/** From the seed to the verdict, on stdout. Exit code. */
-int month_run(month *m, uint64_t seed, bool json);
+/** `days`, `verify` and what is told are set. */
+void month_run(month *m, uint64_t seed);
+void month_print(const month *m, bool json);
 
 /* ---- for the simulation ---- */
 void month_plan(sim *s);

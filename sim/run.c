@@ -232,7 +232,9 @@ int main(int argc, char **argv)
     if (a.month) {
         month m = {
             .days = (uint32_t)a.days, .verify = a.verify, .is_told = a.stops, .tells = a.story};
-        return month_run(&m, a.campaign.from, a.json);
+        month_run(&m, a.campaign.from);
+        month_print(&m, a.json);
+        return m.result.violated;
     }
     if (a.file != NULL)
         return run_file(a.file);
