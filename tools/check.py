@@ -480,13 +480,12 @@ def simulator_section(seeds, minutes):
         run.tests(["env", f"BATCHWEAVE={folder}/cli/batchweave", program, "--month", "--seed", str(fresh),
                    "--days", "30" if seeds > 5000 else "2", "--verify", "sim/verify"], show=40)
         print(f"    sim/run --from {fresh} --seeds {seeds} --marks", flush=True)
-        words = [program, "--from", str(fresh), "--seeds", str(seeds), "--seconds",
-                 str(int(minutes * 60)), "--jobs", JOBS, "--marks"]
+        words = [program, "--from", str(fresh), "--seeds", str(seeds), "--seconds", str(int(minutes * 60)), "--marks"]
         if seeds > 5000:
             commit = subprocess.run(["git", "rev-parse", "--short=7", "HEAD"], cwd=ROOT, text=True,
                                     stdout=subprocess.PIPE, check=True).stdout.strip()
             words += ["--log", "docs/seeds.tsv", "--commit", commit]
-        run.tests(words, show=3)
+        run.tests([*words, "--jobs", JOBS], show=3)
         traces = {}
         for name, compiler, options in [("sim", "gcc", SIMULATOR), ("clang", "clang", CLANG),
                                         ("coverage", "gcc", COVERAGE), ("asan", "gcc", ASAN)]:
@@ -593,7 +592,7 @@ SECTIONS: List[Section] = [
     Section("inject", "failing allocations and system calls; power loss of the file store", 10, 60,
             programs(["python3", "tests/inject/run.py"], show=80),
             programs(["python3", "tests/inject/run.py", "--full"], show=80)),
-    Section("simulator", "fresh seeds of the simulator, old ones, a month, one trace on every build", 8, 60,
+    Section("simulator", "fresh seeds of the simulator, old ones, a month, one trace on every build", 8, 75,
             simulator_section(5000, 4), simulator_section(20000, 50)),
     Section("mutants", "planted mutants: each must be noticed", 6, 30,
             programs(["sim/mutants", "--sample", "24"], show=26),
