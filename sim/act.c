@@ -59,7 +59,7 @@ bool act_may_pass(process *p, bw_status status, const bw_error *error)
 
 void act_rest(process *p, int64_t for_ns)
 {
-    p->timer_ns = p->sim->now_ns + for_ns;
+    p->timer_ns = p->sim->now_ns + sim_pace(p->sim, for_ns);
 }
 
 void act_committer(process *p, chain **its_chain, commit **out)

@@ -43,7 +43,8 @@ static const group *choose_group(process *p, const manifest *m)
     for (uint32_t i = 0; i < s->plan.groups; i++) {
         const group *g = manifest_group(m, view_text(s->jobs[i]->name));
         const bool live = s->plan.removes && s->phase == PHASE_SAFETY;
-        if (g != NULL && (s->jobs[i]->over || (live && rng_below(&p->random, 6) == 0)))
+        if (g != NULL &&
+            (s->jobs[i]->over || (live && rng_below(&p->random, 6 * s->plan.patience) == 0)))
             return g;
     }
     return NULL;
@@ -53,7 +54,7 @@ static const producer_entry *choose_producer(process *p, const manifest *m)
 {
     const sim *s = p->sim;
     if (!s->plan.forgets || s->phase != PHASE_SAFETY || m->producer_count == 0 ||
-        rng_below(&p->random, 4) > 0)
+        rng_below(&p->random, 4 * s->plan.patience) > 0)
         return NULL;
     return &m->producers[rng_below(&p->random, m->producer_count)];
 }

@@ -211,7 +211,7 @@ static void operator_advance(process *p)
     if (model_of(s)->sealed && s->phase == PHASE_LIVENESS) {
         p->left = true;
         process_end(p, false);
-    } else if (s->phase == PHASE_SAFETY && p->machine.self != NULL) {
+    } else if (s->phase == PHASE_SAFETY && (p->machine.self != NULL || s->plan.month)) {
         p->machine = (machine){0};
         act_rest(p, 1 + (int64_t)rng_below(&p->random, SEAL_PAUSE_NS));
     } else if (s->phase == PHASE_LIVENESS && !act_all_left(s)) {

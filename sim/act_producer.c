@@ -29,6 +29,8 @@ static void born(process *p)
     producer *d = sim_alloc(sizeof *d);
     p->state = d;
     /* The first processes have an id each; rivals take one over. */
+    if (s->plan.month) /* or whoever there is work for */
+        p->name[9] = (char)('a' + rng_below(&p->random, s->plan.ids));
     d->id = (uint32_t)(p->name[9] - 'a');
     d->name[0] = p->name[9];
     const commit_options options = {.backoff_min_ns = 2 * NS_PER_MS,
@@ -53,6 +55,7 @@ static void born(process *p)
 static void dead(process *p, bool killed)
 {
     producer *d = p->state;
+    p->sim->history->leaves += !killed;
     produce_forget(p, killed);
     create_free(d->create);
     commit_free(d->commit);

@@ -525,7 +525,7 @@ static void hand_out_ready(process *p, rank *r)
             return;
         }
         hand_out(p, r, slot_at(r, 0));
-        r->think_ns = s->now_ns + (int64_t)rng_below(&p->random, 8 * NS_PER_MS);
+        r->think_ns = s->now_ns + sim_pace(s, (int64_t)rng_below(&p->random, 8 * NS_PER_MS));
     }
 }
 
@@ -557,7 +557,7 @@ static bool walked(process *p, rank *r)
         (void)act_may_pass(p, status, &error);
     else if (p->newest_at_start > 0)
         sim_violate(s, "I3", "%s finds no namespace", p->name);
-    r->poll_ns = s->now_ns + POLL_MAX_NS;
+    r->poll_ns = s->now_ns + sim_pace(s, POLL_MAX_NS);
     return false;
 }
 
@@ -567,7 +567,7 @@ static void follow(process *p, rank *r)
     if (r->walking || r->plan_step + s->plan.prefetch < chain_held(r->chain)->next)
         return;
     if (r->poll_ns <= s->now_ns) {
-        r->poll_ns = s->now_ns + 1 + (int64_t)rng_below(&p->random, POLL_MAX_NS);
+        r->poll_ns = s->now_ns + 1 + sim_pace(s, (int64_t)rng_below(&p->random, POLL_MAX_NS));
         const bool newest = !s->plan.polls_only && rng_below(&p->random, 16) == 0;
         begin_walk(p, r, newest ? CHAIN_NEWEST : CHAIN_POLL);
     } else if (r->poll_ns < p->timer_ns) {
@@ -617,7 +617,7 @@ static void advance(process *p)
         if (r->poll_ns <= p->sim->now_ns)
             begin_walk(p, r, CHAIN_OPEN);
         else
-            act_rest(p, r->poll_ns - p->sim->now_ns);
+            p->timer_ns = r->poll_ns;
         return;
     }
     if (r->phase == RANK_WALKS && r->job != NULL && !join_launch(p, r)) {

@@ -68,6 +68,7 @@
     X(MARKER_BY_LATE, "a marker landed late")                                                      \
     X(DELETE_LATE, "a delete landed late")                                                         \
     X(ROLLBACK, "a rank went back to an older cursor")                                             \
+    X(ROLLBACK_OF_JOB, "a job was launched from an older checkpoint than its newest")              \
     X(ROLLBACK_MID_STEP, "a rank went on in the middle of a step")                                 \
     X(SKIPS, "a job began that leaves steps out")                                                  \
     X(TAGS, "a job began that reads only some tags")                                               \

@@ -115,9 +115,10 @@ void process_end(process *p, bool killed)
     const int64_t rest_ns = p->rest_ns > 0 ? p->rest_ns : p->role->rest_ns;
     p->rest_ns = 0;
     if (p->sim->phase != PHASE_OVER && !p->left)
-        process_birth_at(p, p->sim->now_ns + 1 +
-                                (int64_t)sim_draw_below(p->sim, SALT_REST, process_where(p, 0),
-                                                        (uint64_t)rest_ns));
+        process_birth_at(
+            p, p->sim->now_ns + 1 +
+                   sim_pace(p->sim, (int64_t)sim_draw_below(p->sim, SALT_REST, process_where(p, 0),
+                                                            (uint64_t)rest_ns)));
 }
 
 void process_doom(process *p)

@@ -222,13 +222,9 @@ static void doubt(process *p, const producer *d)
         produce_tgb(p, d->intent.publish.descriptors[i].record.seq)->doubtful = true;
 }
 
-static uint64_t step_of(const sim *s, const tgb *t)
+static uint64_t step_of(const tgb *t)
 {
-    const model *m = model_of(s);
-    for (size_t k = m->step_count; k > 0; k--)
-        if (m->steps[k - 1].tgb == t)
-            return k - 1;
-    return COMMIT_STEP_UNKNOWN;
+    return t->on_chain ? t->step : COMMIT_STEP_UNKNOWN;
 }
 
 /* As the client does: what our entry says in a proved manifest is what happened. */
@@ -255,7 +251,7 @@ static void published(process *p, producer *d, const commit_report *r)
     for (uint32_t i = 0; i < count; i++) {
         tgb *t = produce_tgb(p, first + i);
         const bool in_row = i >= count - row;
-        check_acked(p, t, in_row ? r->result.first_step + (i - (count - row)) : step_of(s, t),
+        check_acked(p, t, in_row ? r->result.first_step + (i - (count - row)) : step_of(t),
                     r->version);
     }
     stage_published(d->stage, count, r->result.first_step, NULL, NULL);
@@ -282,7 +278,8 @@ static void blocked(process *p, producer *d)
     for (uint32_t i = 0; i < s->process_count; i++)
         MARK_IF(s, BLOCKED_TOGETHER,
                 s->processes[i] != p && s->processes[i]->blocked_until_ns > s->now_ns);
-    d->not_before_ns = s->now_ns + 1 + (int64_t)rng_below(&p->random, BLOCKED_PAUSE_NS);
+    d->not_before_ns =
+        s->now_ns + 1 + sim_pace(s, (int64_t)rng_below(&p->random, BLOCKED_PAUSE_NS));
     p->blocked_until_ns = d->not_before_ns;
 }
 

@@ -469,23 +469,23 @@ def fuzz_section(seconds, least):
 def simulator_section(seeds, minutes):
     """Seeds never run before, and those that once failed; then one trace under every build."""
     def section(run):
-        folder = configure(run, "sim", "gcc", SIMULATOR, ["sim/bw-sim"])
+        folder = configure(run, "sim", "gcc", SIMULATOR, ["sim/bw-sim", "cli/batchweave"])
         if not folder:
             return
         program = f"{folder}/sim/bw-sim"
         run.tests([program, "--file", "tests/sim/regression.txt"])
-        # The first tier runs one range again and again, so that what it says is about the change; the
-        # second tier runs seeds that nobody has seen. To be fresh in the first tier, too, once 50,000
-        # fresh ones in a row have passed on one commit (docs/seeds.tsv).
+        # The first tier runs one range again and again, so that what it says is about the change; the second runs
+        # seeds that nobody has seen. To be fresh in the first, too, once 50,000 fresh ones in a row have passed.
         fresh = int(time.time()) * 1000 if seeds > 5000 else 1795985948000
+        run.tests(["env", f"BATCHWEAVE={folder}/cli/batchweave", program, "--month", "--seed", str(fresh),
+                   "--days", "30" if seeds > 5000 else "2", "--verify", "sim/verify"], show=40)
         print(f"    sim/run --from {fresh} --seeds {seeds} --marks", flush=True)
-        words = [program, "--from", str(fresh), "--seeds", str(seeds), "--seconds",
-                 str(int(minutes * 60)), "--jobs", JOBS, "--marks"]
+        words = [program, "--from", str(fresh), "--seeds", str(seeds), "--seconds", str(int(minutes * 60)), "--marks"]
         if seeds > 5000:
             commit = subprocess.run(["git", "rev-parse", "--short=7", "HEAD"], cwd=ROOT, text=True,
                                     stdout=subprocess.PIPE, check=True).stdout.strip()
             words += ["--log", "docs/seeds.tsv", "--commit", commit]
-        run.tests(words, show=3)
+        run.tests([*words, "--jobs", JOBS], show=3)
         traces = {}
         for name, compiler, options in [("sim", "gcc", SIMULATOR), ("clang", "clang", CLANG),
                                         ("coverage", "gcc", COVERAGE), ("asan", "gcc", ASAN)]:
@@ -592,7 +592,7 @@ SECTIONS: List[Section] = [
     Section("inject", "failing allocations and system calls; power loss of the file store", 10, 60,
             programs(["python3", "tests/inject/run.py"], show=80),
             programs(["python3", "tests/inject/run.py", "--full"], show=80)),
-    Section("simulator", "fresh seeds of the simulator, old ones, one trace on every build", 8, 60,
+    Section("simulator", "fresh seeds of the simulator, old ones, a month, one trace on every build", 8, 75,
             simulator_section(5000, 4), simulator_section(20000, 50)),
     Section("mutants", "planted mutants: each must be noticed", 6, 30,
             programs(["sim/mutants", "--sample", "24"], show=26),
