@@ -105,6 +105,18 @@ static void next_absent(chain *c)
         chain_check_gap(c);
 }
 
+void chain_looked(chain *c, uint64_t version, bool present)
+{
+    MUST_OR(c->tip != NULL, return );
+    MUST(c->landing == LANDING_LOOK);
+    if (present)
+        ask_marker(c, WALK_TIP, version);
+    else if (version == c->tip->version + 1)
+        next_absent(c);
+    else
+        chain_check_gap(c); /* what lies further ahead says nothing about the next one */
+}
+
 void chain_stepped(chain *c, const ask *a, machine_reply *reply)
 {
     MUST(c->state == WALK_STEP);

@@ -92,13 +92,21 @@ void commit_start(commit *c, intent *i, view committer, int64_t now_ns, int64_t 
     const manifest *held = chain_held(c->chain);
     if (held == NULL) {
         commit_walk(c, CHAIN_OPEN);
-    } else if (c->crowd > 0) {
+    } else if (c->crowd > 0 && !c->trusts) {
         c->crowd--;
         commit_walk(c, CHAIN_POLL);
     } else {
         commit_consider(c);
     }
+    c->trusts = false;
     sound(c);
+}
+
+void commit_trust_base(commit *c)
+{
+    MUST(!commit_machine.running(c));
+    MUST(chain_held(c->chain) != NULL);
+    c->trusts = true;
 }
 
 void commit_close_attempt(commit *c)

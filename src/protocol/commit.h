@@ -41,6 +41,8 @@ void commit_free(commit *c);
 /** Starts; none may be running. The intent is the caller's until the end. `deadline_ns` on the
  * driver's clock. */
 void commit_start(commit *c, intent *i, view committer, int64_t now_ns, int64_t deadline_ns);
+/** The owner has just looked for a newer base: the next start does not look again. */
+void commit_trust_base(commit *c);
 extern const machine_type commit_machine;
 
 typedef enum commit_end {
@@ -68,6 +70,7 @@ typedef struct commit_report {
     uint32_t attempts, conflicts;
     int64_t fragile_ns; /* from the read of the base, or from the start where nothing was read, to
                            the close of the attempt: what cadences estimate */
+    int64_t create_ns;  /* what the last create took */
     bw_error error;
 } commit_report;
 #define COMMIT_STEP_UNKNOWN UINT64_MAX
