@@ -55,8 +55,9 @@
       "how long one request to the store is repeated while it fails in a way that may pass")       \
     P(RECLAIM, "reclaim", "space", "switch", "true", 0, 0,                                         \
       "after each pin a bounded pass of the sweep in the background; false: gc does it")           \
-    P(POLICY, "policy", "producer", "text", "fixed:100", 0, 0,                                     \
-      "when to commit: naive, fixed:N with N in milliseconds, incr, aimd:interval, aimd:rate, "    \
+    P(POLICY, "policy", "producer", "text", "turn", 0, 0,                                          \
+      "when to commit: turn (one after the other), naive, fixed:N with N in ms, incr, "            \
+      "aimd:interval, aimd:rate, "                                                                 \
       "dac, dac:P with P per cent of conflicts, or dac:map")                                       \
     P(KIND, "kind", "producer", "raw|samples|safetensors", "raw", 0, 0, "what the items are")      \
     P(MEDIA_TYPE, "media_type", "producer", "text", "", 0, 0,                                      \

@@ -194,7 +194,27 @@ static void announce_unknown(bw_producer *p, const commit_report *r)
 typedef struct work {
     intent intent;
     bool urgent;
+    turn_act act; /* TURN_VISIT: an ordinary commit, TURN_COMMIT: on the base that is held */
+    turn_advice look;
 } work;
+
+static bool takes_turns(const bw_producer *p)
+{
+    return p->worker.cadence.policy == CADENCE_TURN;
+}
+
+/* When the cadence lets the work begin; what it is, a look or a commit, is in `w`. */
+static int64_t start_of(bw_producer *p, work *w, int64_t now_ns)
+{
+    w->act = TURN_VISIT;
+    if (w->urgent)
+        return now_ns;
+    if (!takes_turns(p))
+        return cadence_due(&p->worker.cadence, p->locked.ready_ns);
+    w->look = turn_ask(&p->worker.turn, p->locked.ready_ns, now_ns);
+    w->act = w->look.act;
+    return w->act == TURN_WAIT ? w->look.at_ns : now_ns;
+}
 
 /* Fills `w` when a commit may be attempted now; else `*due_ns` says when to look again. Under
  * `lock`. */
@@ -209,6 +229,9 @@ static bool next_work_locked(bw_producer *p, work *w, int64_t *due_ns)
     const uint32_t count = stage_ready(p->locked.stage, PUBLISH_MAX, &w->intent.publish.descriptors,
                                        &w->intent.publish.states, &w->intent.publish.state_refs);
     w->intent.publish.count = count;
+    w->intent.publish.takes_turn = takes_turns(p);
+    if (takes_turns(p))
+        w->intent.publish.slot_ms = turn_slot_ms(&p->worker.turn);
     w->intent.publish.finish = p->locked.finishing && count == stage_batches(p->locked.stage);
     if (count == 0 && !w->intent.publish.finish)
         return false;
@@ -218,14 +241,14 @@ static bool next_work_locked(bw_producer *p, work *w, int64_t *due_ns)
     const bool reached = published + count >= p->locked.urgent_seq || count == PUBLISH_MAX;
     w->urgent = w->intent.publish.finish || (published < p->locked.urgent_seq && reached);
     const int64_t now_ns = now();
-    int64_t start_ns = w->urgent ? now_ns : cadence_due(&p->worker.cadence, p->locked.ready_ns);
+    int64_t start_ns = start_of(p, w, now_ns);
     if (start_ns < p->worker.not_before_ns)
         start_ns = p->worker.not_before_ns;
     if (start_ns > now_ns) {
         *due_ns = start_ns;
         return false;
     }
-    p->locked.attempt_open = true;
+    p->locked.attempt_open = w->act == TURN_VISIT || w->act == TURN_COMMIT;
     p->locked.overdue = false;
     return true;
 }
@@ -257,9 +280,23 @@ static bw_status settle_machine(bw_producer *p)
     return drive_run(p->worker.drive, m, TIME_NEVER, &stop);
 }
 
+/* Without memory for the members it goes on with those it knew. */
+static void turn_ended(bw_producer *p, const commit_report *r, const manifest *m)
+{
+    turn *t = &p->worker.turn;
+    if (r->end == COMMIT_DONE && r->result.published > 0)
+        (void)turn_committed(t, r->create_ns, now(), m, &p->worker.rng);
+    else if (r->end == COMMIT_LOST)
+        (void)turn_lost(t, now(), m, &p->worker.rng);
+    else
+        (void)turn_caught_up(t, now(), m, &p->worker.rng);
+}
+
 static void attempt_ended(bw_producer *p, const commit_report *r, bool urgent)
 {
     const manifest *m = chain_held(p->worker.chain);
+    if (takes_turns(p) && m != NULL)
+        turn_ended(p, r, m);
     const cadence_attempt attempt = {
         .now_ns = now(),
         .fragile_ns = r->fragile_ns,
@@ -279,6 +316,8 @@ static void publish(bw_producer *p, work *w)
     const int64_t began_ns = now();
     if (settle_machine(p) == BW_INTERRUPTED)
         return;
+    if (w->act == TURN_COMMIT)
+        commit_trust_base(c);
     commit_start(c, &w->intent, view_text(p->id), began_ns,
                  clock_deadline(clock_system(), p->options.commit_timeout_ns));
     const bw_status status = drive_attempt(p);
@@ -311,6 +350,37 @@ static void publish(bw_producer *p, work *w)
     lock_release(&p->lock);
 }
 
+/* Where it fails, an ordinary commit finds out why, and says so. */
+static void look(bw_producer *p, work *w)
+{
+    committer *c = &p->worker;
+    const drive_stop stop = {&p->work, &p->stopping};
+    if (settle_machine(p) == BW_INTERRUPTED)
+        return;
+    const int64_t sent_ns = now();
+    if (w->look.act == TURN_LOOK)
+        chain_look(c->chain, w->look.version, sent_ns);
+    else
+        chain_start(c->chain, CHAIN_NEWEST, sent_ns);
+    bw_status status = drive_run(c->drive, (machine){&chain_machine, c->chain}, TIME_NEVER, &stop);
+    if (status == BW_INTERRUPTED)
+        return;
+    if (status == BW_OK)
+        status = chain_result(c->chain, NULL);
+    const manifest *m = chain_held(c->chain);
+    if (status == BW_OK)
+        status = w->look.act == TURN_LOOK
+                     ? turn_looked(&c->turn, w->look.version, sent_ns, now(), m, &c->rng)
+                     : turn_caught_up(&c->turn, now(), m, &c->rng);
+    if (status == BW_OK)
+        return;
+    w->act = TURN_VISIT;
+    lock_acquire(&p->lock);
+    p->locked.attempt_open = true;
+    lock_release(&p->lock);
+    publish(p, w);
+}
+
 static void *committer_run(void *context)
 {
     bw_producer *p = context;
@@ -322,7 +392,9 @@ static void *committer_run(void *context)
         const bool ready = next_work_locked(p, &w, &due_ns);
         producer_mind_locked(p);
         lock_release(&p->lock);
-        if (ready)
+        if (ready && (w.act == TURN_LOOK || w.act == TURN_CATCH_UP))
+            look(p, &w);
+        else if (ready)
             publish(p, &w);
         else if (atomic_load(&p->stopping) == 0)
             gate_wait(&p->work, ticket, due_ns);
@@ -383,12 +455,15 @@ static bw_status read_state_object(bw_producer *p, const producer_entry *e, bw_e
     return status;
 }
 
-static bw_status take_over(bw_producer *p, uint64_t *seq, bw_error *error)
+static bw_status take_over(bw_producer *p, const commit_report *r, uint64_t *seq, bw_error *error)
 {
     const manifest *m = chain_held(p->worker.chain);
     const producer_entry *e = manifest_producer(m, view_text(p->id));
     if (e == NULL || !token_equal(&e->token, &p->token))
         return error_set(error, BW_FENCED, "%s was taken over while it was being opened", p->id);
+    turn_open(&p->worker.turn, view_text(p->id), p->space->genesis->tail_cap, r->create_ns);
+    if (turn_caught_up(&p->worker.turn, now(), m, &p->worker.rng) != BW_OK)
+        return error_set(error, BW_NOMEM, "out of memory");
     p->epoch = e->epoch;
     p->resume_offset = e->offset;
     *seq = e->seq;
@@ -423,7 +498,7 @@ bw_status committer_open(bw_producer *p, int64_t deadline_ns, uint64_t *seq, bw_
             return status;
         }
         if (r->end == COMMIT_DONE)
-            return take_over(p, seq, error);
+            return take_over(p, r, seq, error);
         if (r->end != COMMIT_LOST) {
             error_copy(error, &r->error);
             if (error != NULL)

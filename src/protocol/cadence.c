@@ -106,7 +106,7 @@ bw_status cadence_parse(const char *text, cadence *c, bw_error *error)
         return BW_OK;
     *c = (cadence){0};
     return error_set(error, BW_INVALID,
-                     "cadence \"%s\": choose naive, fixed:N with N in milliseconds, incr, "
+                     "cadence \"%s\": choose turn, naive, fixed:N with N in milliseconds, incr, "
                      "aimd:interval, aimd:rate, dac, dac:P with P in per cent, or dac:map",
                      text);
 }

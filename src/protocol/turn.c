@@ -16,12 +16,15 @@
 /* Rule 4: every so many versions a window is left for guests. */
 #define GUEST_EVERY 128u
 #define GUEST_DOUBLINGS 4u
+#define GUEST_WAIT_MIN 8
 /* Rule 6: after so many commit times without a version the chain is idle. */
 #define IDLE_COMMITS 20
 /* Rule 9 */
 #define LOOK_SHARE 0.8
 #define WAKE_SHARE 0.9
 #define POLL_MIN_NS NS_PER_MS
+/* A store may answer faster than threads are woken. */
+#define LATENCY_MIN_NS NS_PER_MS
 #define INTERVAL_WEIGHT 0.3
 /* Who heard nothing for so many rounds walks to the newest instead of asking for the next ones. */
 #define STALE_ROUNDS 2
@@ -33,7 +36,7 @@
 static void latency_add(turn_latency *l, int64_t ns)
 {
     MUST(ns >= 0);
-    l->ns[l->count++ % TURN_SAMPLES] = ns > 0 ? ns : 1;
+    l->ns[l->count++ % TURN_SAMPLES] = ns > LATENCY_MIN_NS ? ns : LATENCY_MIN_NS;
 }
 
 static int compare_ns(const void *a, const void *b)
@@ -66,11 +69,11 @@ static int64_t high(const turn_latency *l)
     return latency_rank(l, 1);
 }
 
-/* S: noticing the predecessor's commit takes a GET and a half, its marker one, and then the create.
- */
+/* S: noticing the predecessor's commit takes a GET and a half, its marker one, then the create; the
+ * rest is for a request that takes long. It costs time only where the owner does not come. */
 static int64_t slot(const turn *t)
 {
-    return high(&t->put) + 3 * high(&t->get);
+    return high(&t->put) + 5 * high(&t->get);
 }
 
 /* t: one commit of somebody who holds the newest. */
@@ -86,6 +89,7 @@ static int64_t least_turn(const turn *t)
     const int64_t own = median(&t->put) + median(&t->get) + median(&t->get) / 3;
     if (MUTANT(turn_sleeps_on_mean))
         return slot(t) > t->observed_ns ? slot(t) : t->observed_ns;
+    MUST(t->interval_ns > 0);
     const int64_t least = own < t->interval_ns ? own : t->interval_ns;
     return (int64_t)(LOOK_SHARE * (double)least);
 }
@@ -93,6 +97,7 @@ static int64_t least_turn(const turn *t)
 uint16_t turn_slot_ms(const turn *t)
 {
     const int64_t ns = slot(t) + high(&t->get) + high(&t->get) / 2;
+    MUST(ns > slot(t));
     const int64_t ms = ns / NS_PER_MS + 1;
     MUST(ms > 0);
     return (uint16_t)(ms < SLOT_MS_MAX ? ms : SLOT_MS_MAX);
@@ -147,6 +152,7 @@ static bw_status count_members(turn *t, const manifest *m)
     for (uint32_t i = 0; i < m->producer_count; i++)
         if (is_active(&m->producers[i]))
             t->order[count++] = (turn_member){m->producers[i].last_publish, i};
+    MUST(count <= m->producer_count);
     qsort(t->order, count, sizeof *t->order, compare_last);
     t->is_member = false;
     t->members = t->before = 0;
@@ -167,6 +173,8 @@ static bw_status count_members(turn *t, const manifest *m)
         }
     }
     MUST(t->before <= t->members);
+    if (!t->is_member)
+        t->before = 0;
     return BW_OK;
 }
 
@@ -228,6 +236,7 @@ void turn_close(turn *t)
 /* Rule 9, after a version became known at about `since_ns`: ours comes `before` turns later. */
 static void look_later(turn *t, int64_t since_ns)
 {
+    MUST(t->before <= t->members);
     t->look_ns = since_ns + (int64_t)t->before * least_turn(t) - median(&t->get);
     t->ahead = 0;
 }
@@ -249,6 +258,7 @@ bw_status turn_looked(turn *t, uint64_t version, int64_t sent_ns, int64_t now_ns
         return BW_OK;
     }
     latency_add(&t->get, now_ns - sent_ns);
+    MUST(version > old);
     const uint64_t ahead = version - old;
     MUST_OR(ahead > 0, return BW_BUG);
     if (ahead == 1) {
@@ -277,6 +287,7 @@ bw_status turn_committed(turn *t, int64_t create_ns, int64_t now_ns, const manif
         each = each < slot(t) ? each : slot(t);
         t->interval_ns += (int64_t)(INTERVAL_WEIGHT * (double)(each - t->interval_ns));
     }
+    MUST(held->version >= t->own_version);
     t->own_version = held->version;
     t->own_ns = t->heard_ns = now_ns;
     t->conflicts = 0;
@@ -300,9 +311,15 @@ bw_status turn_lost(turn *t, int64_t now_ns, const manifest *held, rng *r)
     BW_TRY(turn_caught_up(t, now_ns, held, r));
     t->conflicts++;
     MUST(t->conflicts > 0);
-    /* Rule 12: who is no member backs off. */
-    const uint32_t doublings = t->conflicts < GUEST_DOUBLINGS ? t->conflicts : GUEST_DOUBLINGS;
-    t->guest_ns = now_ns + (int64_t)rng_below(r, (uint64_t)(commit_time(t) << doublings) + 1);
+    /* Rule 12: who is no member backs off, so far that all of the map together attempt about once
+     * in a commit's time: more would keep the members from their turns, until they are members no
+     * more.
+     */
+    int64_t most_ns = commit_time(t);
+    const int64_t enough_ns = commit_time(t) * (GUEST_WAIT_MIN + held->producer_count);
+    for (uint32_t i = 0; i < t->conflicts && most_ns < enough_ns; i++)
+        most_ns *= 2;
+    t->guest_ns = now_ns + (int64_t)rng_below(r, (uint64_t)most_ns + 1);
     return BW_OK;
 }
 
@@ -334,24 +351,44 @@ static turn_advice look_at(const turn *t, uint64_t ahead)
     return (turn_advice){.act = TURN_LOOK, .version = t->version + ahead};
 }
 
+/* A 404 for the next version that says something about now. */
+static bool just_missed(const turn *t, int64_t since_ns, int64_t now_ns)
+{
+    MUST(now_ns >= t->known_ns);
+    return t->missed == t->version + 1 && t->missed_ns >= since_ns &&
+           now_ns - t->missed_ns <= high(&t->get) + high(&t->get) / 5;
+}
+
+/* Rule 12: at once on a version that is new, or when nobody took the slot after it. */
+static turn_advice ask_as_guest(const turn *t, int64_t now_ns)
+{
+    const bool fresh = t->absent_ns != NEVER_SEEN && now_ns - t->absent_ns <= slot(t) &&
+                       now_ns - t->known_ns <= high(&t->get);
+    MUST(!t->is_member);
+    if (fresh || just_missed(t, t->known_ns + (t->members > 0 ? slot(t) : 0), now_ns))
+        return (turn_advice){.act = TURN_COMMIT};
+    if (now_ns < t->look_ns)
+        return (turn_advice){.act = TURN_WAIT, .at_ns = t->look_ns};
+    return look_at(t, 1);
+}
+
 turn_advice turn_ask(turn *t, int64_t ready_ns, int64_t now_ns)
 {
     MUST(ready_ns <= now_ns);
-    if (!t->is_member) {
-        const int64_t at_ns = ready_ns > t->guest_ns ? ready_ns : t->guest_ns;
-        return (turn_advice){.act = now_ns >= at_ns ? TURN_VISIT : TURN_WAIT, .at_ns = at_ns};
-    }
     MUST(t->version > 0);
-    if (now_ns - t->heard_ns > STALE_ROUNDS * (t->window_ns + (int64_t)t->members * slot(t)))
+    if (!t->is_member && now_ns < t->guest_ns)
+        return (turn_advice){.act = TURN_WAIT, .at_ns = t->guest_ns};
+    if (now_ns - t->heard_ns > STALE_ROUNDS * (t->window_ns + (int64_t)(t->members + 1) * slot(t)))
         return (turn_advice){.act = TURN_CATCH_UP};
+    if (!t->is_member)
+        return ask_as_guest(t, now_ns);
     const int64_t due_ns = due(t, ready_ns);
     if (now_ns >= due_ns) {
         const bool next = t->before == 0 && t->absent_ns != NEVER_SEEN &&
                           now_ns - t->absent_ns <= slot(t) + t->window_ns;
-        const bool looked = t->missed == t->version + 1 && t->missed_ns >= due_ns &&
-                            now_ns - t->missed_ns <= high(&t->get) + high(&t->get) / 5;
-        return t->members == 1 || next || looked ? (turn_advice){.act = TURN_COMMIT}
-                                                 : look_at(t, 1);
+        return t->members == 1 || next || just_missed(t, due_ns, now_ns)
+                   ? (turn_advice){.act = TURN_COMMIT}
+                   : look_at(t, 1);
     }
     if (now_ns < t->look_ns)
         return (turn_advice){.act = TURN_WAIT, .at_ns = t->look_ns < due_ns ? t->look_ns : due_ns};

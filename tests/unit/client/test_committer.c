@@ -223,10 +223,42 @@ static void test_rivals(void **state)
     stand_close(&s);
 }
 
+/* Two that take turns: all is published, and nothing twice. */
+static void test_turns(void **state)
+{
+    (void)state;
+    stand s;
+    stand_open(&s, 1, "", false);
+    bw_space *other = stand_space(&s, "", false);
+    bw_producer *p = stand_producer(&s, s.space, "p", "turn");
+    bw_producer *q = stand_producer(&s, other, "q", "turn");
+    const uint64_t each = 40;
+    for (uint64_t i = 1; i <= each; i++) {
+        stand_put(&s, p, "x", i);
+        stand_put(&s, q, "x", i);
+        if (i % 8 == 0)
+            stand_expect(&s, producer_flush(i % 16 == 0 ? p : q, false, 10 * NS_PER_S, &s.error),
+                         BW_OK);
+    }
+    stand_expect(&s, producer_flush(p, false, 10 * NS_PER_S, &s.error), BW_OK);
+    stand_expect(&s, producer_flush(q, false, 10 * NS_PER_S, &s.error), BW_OK);
+    stand_expect(&s, producer_close(p, 0, &s.error), BW_OK);
+    stand_expect(&s, producer_close(q, 0, &s.error), BW_OK);
+    bw_consumer *c = stand_consumer(&s, s.space, 0);
+    for (uint64_t i = 0; i < 2 * each; i++)
+        stand_take(&s, c, "x");
+    bw_item *item = NULL;
+    stand_expect(&s, consumer_next(c, 20 * NS_PER_MS, &item, &s.error), BW_STARVED);
+    consumer_close(c);
+    space_close(other);
+    stand_close(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_lost_reply_of_a_commit),
+        cmocka_unit_test(test_turns),
         cmocka_unit_test(test_lost_reply_of_the_open),
         cmocka_unit_test(test_unknown_for_good),
         cmocka_unit_test(test_unknown_then_known),

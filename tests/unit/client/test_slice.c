@@ -77,7 +77,7 @@ static void key_of(const scene *sc, const place *where, object_key *key)
 }
 
 /* Turns one byte of the part over; the same again turns it back. */
-static void turn(scene *sc, const place *where, uint64_t at)
+static void read_in_turn(scene *sc, const place *where, uint64_t at)
 {
     object_key key;
     const uint8_t *bytes = NULL;
@@ -168,18 +168,18 @@ static void test_damaged(void **state)
     for (int map = 0; map < 2; map++) {
         sc.request.map = map == 1;
         for (uint64_t at = 0; at < where.bytes; at++) {
-            turn(&sc, &where, at);
+            read_in_turn(&sc, &where, at);
             expect_corrupt(&sc, &where);
-            turn(&sc, &where, at);
+            read_in_turn(&sc, &where, at);
         }
     }
     /* Without `verify` the head is checked all the same. */
     sc.request.verify = false;
-    turn(&sc, &where, 8);
+    read_in_turn(&sc, &where, 8);
     expect_corrupt(&sc, &where);
-    turn(&sc, &where, 8);
-    turn(&sc, &where, item);
-    turn(&sc, &where, padding);
+    read_in_turn(&sc, &where, 8);
+    read_in_turn(&sc, &where, item);
+    read_in_turn(&sc, &where, padding);
     stand_expect(&sc.s, fetch_slice(&sc, &s), BW_OK);
     slice_unref(s);
     scene_close(&sc);
@@ -237,9 +237,9 @@ static void test_damaged_footer(void **state)
     size_t size = 0;
     scene_open(&sc, MANY, SPREAD, 5);
     const place footer_at = sc.request.plan.footer;
-    turn(&sc, &footer_at, 100);
+    read_in_turn(&sc, &footer_at, 100);
     expect_corrupt(&sc, &footer_at);
-    turn(&sc, &footer_at, 100);
+    read_in_turn(&sc, &footer_at, 100);
     /* Whole and well, but of another batch. */
     key_of(&sc, &footer_at, &key);
     assert_true(mem_space_get(sc.s.contents, key.text, &bytes, &size));
