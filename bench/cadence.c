@@ -14,7 +14,7 @@
 #define MINUTES_MAX 100000u
 
 static const char *const usual_policies =
-    "naive,fixed:10,fixed:100,incr,aimd:interval,aimd:rate,dac";
+    "naive,fixed:10,fixed:100,incr,aimd:interval,aimd:rate,dac,turn";
 static const char *const usual_producers = "2,8,32,128";
 
 /** The next word of a list with commas; false at its end. */

@@ -55,7 +55,7 @@
       "how long one request to the store is repeated while it fails in a way that may pass")       \
     P(RECLAIM, "reclaim", "space", "switch", "true", 0, 0,                                         \
       "after each pin a bounded pass of the sweep in the background; false: gc does it")           \
-    P(POLICY, "policy", "producer", "text", "turn", 0, 0,                                          \
+    P(POLICY, "policy", "producer", "text", "fixed:100", 0, 0,                                     \
       "when to commit: turn (one after the other), naive, fixed:N with N in ms, incr, "            \
       "aimd:interval, aimd:rate, "                                                                 \
       "dac, dac:P with P per cent of conflicts, or dac:map")                                       \

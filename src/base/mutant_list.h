@@ -185,9 +185,9 @@
       "section 9: a lost race leaves gap and window as they are")                                  \
     X(dac_without_jitter, "protocol/test_cadence",                                                 \
       "section 9: producers with equal windows attempt together")                                  \
-    X(turn_sleeps_on_mean, "sim/test_turns",                                                       \
+    X(turn_sleeps_on_mean, "sim/test_collapse",                                                    \
       "section 9: a member sleeps for the mean of what turns took")                                \
-    X(turn_moved_by_joins, "sim/test_turns", "section 9: who joins takes the turn")                \
+    X(turn_moved_by_joins, "sim/test_collapse", "section 9: who joins takes the turn")             \
     X(rescale_row_off_by_one, "sim",                                                               \
       "section 10: a rank of another mesh reads its neighbour's slices")                           \
     X(rescale_slice_major, "protocol/test_rescale",                                                \

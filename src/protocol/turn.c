@@ -25,6 +25,7 @@
 #define POLL_MIN_NS NS_PER_MS
 /* A store may answer faster than threads are woken. */
 #define LATENCY_MIN_NS NS_PER_MS
+#define WAKE_MAX_NS (5 * NS_PER_MS)
 #define INTERVAL_WEIGHT 0.3
 /* Who heard nothing for so many rounds walks to the newest instead of asking for the next ones. */
 #define STALE_ROUNDS 2
@@ -355,8 +356,9 @@ static turn_advice look_at(const turn *t, uint64_t ahead)
 static bool just_missed(const turn *t, int64_t since_ns, int64_t now_ns)
 {
     MUST(now_ns >= t->known_ns);
+    const int64_t spare_ns = high(&t->get) / 5 > WAKE_MAX_NS ? high(&t->get) / 5 : WAKE_MAX_NS;
     return t->missed == t->version + 1 && t->missed_ns >= since_ns &&
-           now_ns - t->missed_ns <= high(&t->get) + high(&t->get) / 5;
+           now_ns - t->missed_ns <= high(&t->get) + spare_ns;
 }
 
 /* Rule 12: at once on a version that is new, or when nobody took the slot after it. */

@@ -1,7 +1,6 @@
 // SPDX-FileCopyrightText: The BatchWeave authors
 // SPDX-License-Identifier: Apache-2.0
-/* The cadence turn on the virtual clock: what it promises against dac, in every case. A chain that
- * collapses (members that oversleep, joins that take the turn) loses the promise. */
+/* The cadence turn on the virtual clock: what it promises against dac, in every case. */
 #include "pacing.h"
 
 #include <setjmp.h>
@@ -50,18 +49,6 @@ static void every_case(void **state)
     }
 }
 
-/* A hundred and more, of which a few are killed and come back: where joins take the turn, this
- * chain collapses. */
-static void many(void **state)
-{
-    (void)state;
-    run("dac", 128, "kills", 30);
-    const double dac_s = lag_s(500);
-    run("turn", 128, "kills", 3);
-    if (success() < 0.95 || lag_s(500) > dac_s / 10)
-        fail_msg("%.1f %% succeed, lag %.2f s, of dac %.2f s", 100 * success(), lag_s(500), dac_s);
-}
-
 /* The promise of a small job: its batches are seen within two times of a commit (a GET, a create, a
  * marker: 120 ms). */
 static void a_small_job_sees_its_batches_at_once(void **state)
@@ -78,7 +65,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_case),
-        cmocka_unit_test(many),
         cmocka_unit_test(a_small_job_sees_its_batches_at_once),
     };
     return cmocka_run_group_tests_name("turns", tests, NULL, NULL);
