@@ -83,13 +83,16 @@ void commit_start(commit *c, intent *i, view committer, int64_t now_ns, int64_t 
     MUST_OR(!commit_machine.running(c), return );
     MUST_OR(!chain_machine.running(c->chain), return );
     MUST(i->kind < INTENT_KINDS);
+    const manifest *held = chain_held(c->chain);
+    /* What the owner's look found was made by others. */
+    if (c->trusts && held->version > c->report.version)
+        c->crowd = CROWD_COMMITS;
     memset(&c->report, 0, sizeof c->report);
     c->intent = i;
     c->committer = committer;
     c->now_ns = c->base_ns = now_ns;
     c->deadline_ns = deadline_ns;
     c->fresh = c->page_missing = c->doubt = false;
-    const manifest *held = chain_held(c->chain);
     if (held == NULL) {
         commit_walk(c, CHAIN_OPEN);
     } else if (c->crowd > 0 && !c->trusts) {
