@@ -216,6 +216,12 @@ static int64_t start_of(bw_producer *p, work *w, int64_t now_ns)
     return w->act == TURN_WAIT ? w->look.at_ns : now_ns;
 }
 
+static void attempt_begins_locked(bw_producer *p)
+{
+    p->locked.attempt_open = true;
+    p->locked.overdue = false;
+}
+
 /* Fills `w` when a commit may be attempted now; else `*due_ns` says when to look again. Under
  * `lock`. */
 static bool next_work_locked(bw_producer *p, work *w, int64_t *due_ns)
@@ -248,8 +254,8 @@ static bool next_work_locked(bw_producer *p, work *w, int64_t *due_ns)
         *due_ns = start_ns;
         return false;
     }
-    p->locked.attempt_open = w->act == TURN_VISIT || w->act == TURN_COMMIT;
-    p->locked.overdue = false;
+    if (w->act == TURN_VISIT || w->act == TURN_COMMIT)
+        attempt_begins_locked(p);
     return true;
 }
 
@@ -376,7 +382,7 @@ static void look(bw_producer *p, work *w)
         return;
     w->act = TURN_VISIT;
     lock_acquire(&p->lock);
-    p->locked.attempt_open = true;
+    attempt_begins_locked(p);
     lock_release(&p->lock);
     publish(p, w);
 }
