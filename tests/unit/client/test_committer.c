@@ -254,11 +254,32 @@ static void test_turns(void **state)
     stand_close(&s);
 }
 
+/* The fifth GET of a manifest is the first look after the opens: it fails, and the commit is made.
+ */
+static void test_a_look_that_fails(void **state)
+{
+    (void)state;
+    static const char *const rules[] = {"denied:get:manifest/:5", "fatal:get:manifest/:5",
+                                        "flip:get:manifest/:5", "denied:get:manifest/:6"};
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
+        stand s;
+        stand_open(&s, 1, rules[i], false);
+        bw_producer *p = stand_producer(&s, s.space, "p", "turn");
+        for (uint64_t k = 1; k <= 3; k++) {
+            stand_put(&s, p, "x", k);
+            stand_expect(&s, producer_flush(p, false, 10 * NS_PER_S, &s.error), BW_OK);
+        }
+        stand_expect(&s, producer_close(p, 0, &s.error), BW_OK);
+        stand_close(&s);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_lost_reply_of_a_commit),
         cmocka_unit_test(test_turns),
+        cmocka_unit_test(test_a_look_that_fails),
         cmocka_unit_test(test_lost_reply_of_the_open),
         cmocka_unit_test(test_unknown_for_good),
         cmocka_unit_test(test_unknown_then_known),
