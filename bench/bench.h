@@ -15,9 +15,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define BENCH_ROWS_MAX 64u
+#define BENCH_ROWS_MAX 80u
 #define BENCH_PATH_MAX 4096u
 #define BENCH_ROUNDS_MAX 64u
+#define BENCH_SERIES_MAX 64u
 
 /** Which number of a row its limit judges. */
 typedef enum bench_judge {
@@ -40,6 +41,9 @@ typedef struct bench_row {
     bench_spread ratio;
     bench_judge judge;
     double limit;
+    bool counted; /* no time is in it: a busy machine is no excuse for missing the limit */
+    double series[BENCH_SERIES_MAX]; /* how the value went over the run; drawn below the table */
+    uint32_t series_count;           /* 0: it has no course */
 } bench_row;
 
 typedef struct bench {
@@ -64,6 +68,11 @@ uint32_t bench_rounds(const bench *b, uint32_t times);
 /** Adds a row; the pointer is valid until the end, for what only some rows have. */
 bench_row *bench_add(bench *b, const char *name, const char *unit, bench_spread value);
 void bench_limit(bench_row *row, bench_judge judge, double limit);
+/** The same of what is counted: missed, the program fails also without --strict. */
+void bench_count_limit(bench_row *row, bench_judge judge, double limit);
+/** The course of the value: `count` samples, of which each point of the series is the greatest of
+ * its share. */
+void bench_series(bench_row *row, const double *samples, size_t count);
 /** True when the row has no limit or keeps it. */
 bool bench_row_passes(const bench_row *row);
 bool bench_row_judged(const bench_row *row);
@@ -110,7 +119,13 @@ bw_status bench_commit(bench *b, bw_error *error);
 bw_status bench_history(bench *b, bw_error *error);
 bw_status bench_manifest(bench *b, bw_error *error);
 bw_status bench_next(bench *b, bw_error *error);
+bw_status bench_states(bench *b, bw_error *error);
+bw_status bench_verified(bench *b, bw_error *error);
+bw_status bench_rivals(bench *b, bw_error *error);
+bw_status bench_memory(bench *b, bw_error *error);
+bw_status bench_restart(bench *b, bw_error *error);
 bw_status bench_requests(bench *b, bw_error *error);
+bw_status bench_lifecycle(bench *b, bw_error *error);
 
 /** Cadences on a virtual clock: lines of their own, printed as they come. NULL lists: the usual. */
 typedef struct bench_virtual {

@@ -46,8 +46,8 @@ static bw_status init_space(bw_runtime *runtime, const char *url, const fill_pla
     return status;
 }
 
-static bw_status put_one(bw_producer *producer, const fill_plan *plan, uint64_t step,
-                         const uint8_t *bytes, bw_error *error)
+bw_status fill_put(bw_producer *producer, const fill_plan *plan, uint64_t step,
+                   const uint8_t *bytes, bw_error *error)
 {
     bw_batch *batch = NULL;
     BW_TRY(bw_batch_new(producer, plan->items, &batch, error));
@@ -84,7 +84,7 @@ static bw_status put_all(bw_producer *producer, const fill_plan *plan, bw_error 
     memset(bytes, 0x5a, plan->item_bytes);
     bw_status status = BW_OK;
     for (uint64_t step = 0; step < plan->steps && status == BW_OK; step++) {
-        status = put_one(producer, plan, step, bytes, error);
+        status = fill_put(producer, plan, step, bytes, error);
         if (status == BW_OK)
             status = drop_events(producer, error);
     }
@@ -97,9 +97,10 @@ static bw_status put_all(bw_producer *producer, const fill_plan *plan, bw_error 
     return status != BW_OK ? status : closed;
 }
 
-bw_status fill_space(bw_runtime *runtime, const char *url, const fill_plan *plan, bw_error *error)
+/** Opens the namespace for one producer and publishes the plan's steps. */
+static bw_status publish_plan(bw_runtime *runtime, const char *url, const char *id,
+                              const fill_plan *plan, bw_error *error)
 {
-    BW_TRY(init_space(runtime, url, plan, error));
     const char *const pairs[] = {"mode", "write", "durable", "false", "policy", "naive", NULL};
     bw_config *config = NULL;
     BW_TRY(fill_config(pairs, &config, error));
@@ -107,10 +108,25 @@ bw_status fill_space(bw_runtime *runtime, const char *url, const fill_plan *plan
     bw_producer *producer = NULL;
     bw_status status = bw_space_open(runtime, url, config, BW_FOREVER, &space, error);
     if (status == BW_OK)
-        status = bw_producer_open(space, "p0", config, BW_FOREVER, &producer, error);
+        status = bw_producer_open(space, id, config, BW_FOREVER, &producer, error);
     if (status == BW_OK)
         status = put_all(producer, plan, error);
     bw_space_close(space);
     bw_config_free(config);
+    return status;
+}
+
+bw_status fill_space(bw_runtime *runtime, const char *url, const fill_plan *plan, bw_error *error)
+{
+    BW_TRY(init_space(runtime, url, plan, error));
+    return publish_plan(runtime, url, "p0", plan, error);
+}
+
+bw_status fill_more(const char *url, const fill_plan *plan, bw_error *error)
+{
+    bw_runtime *runtime = NULL;
+    BW_TRY(bw_runtime_open(NULL, &runtime, error));
+    const bw_status status = publish_plan(runtime, url, "more", plan, error);
+    bw_runtime_close(runtime);
     return status;
 }

@@ -112,6 +112,23 @@ void bench_limit(bench_row *row, bench_judge judge, double limit)
     row->limit = limit;
 }
 
+void bench_count_limit(bench_row *row, bench_judge judge, double limit)
+{
+    bench_limit(row, judge, limit);
+    row->counted = true;
+}
+
+void bench_series(bench_row *row, const double *samples, size_t count)
+{
+    const size_t points = count < BENCH_SERIES_MAX ? count : BENCH_SERIES_MAX;
+    for (size_t p = 0; p < points; p++) {
+        row->series[p] = samples[p * count / points];
+        for (size_t k = p * count / points; k < (p + 1) * count / points; k++)
+            row->series[p] = fmax(row->series[p], samples[k]);
+    }
+    row->series_count = (uint32_t)points;
+}
+
 bool bench_row_judged(const bench_row *row)
 {
     return row->judge != JUDGE_NONE;
@@ -166,17 +183,57 @@ static void print_row(const bench_row *row)
     putchar('\n');
 }
 
+static double greatest_of_series(const bench *b)
+{
+    double most = 0;
+    for (uint32_t i = 0; i < b->row_count; i++)
+        for (uint32_t p = 0; p < b->rows[i].series_count; p++)
+            most = fmax(most, b->rows[i].series[p]);
+    return most;
+}
+
+/** A line for each row that has a course, all on one scale, so that they compare. */
+static void draw_series(const bench *b)
+{
+    static const char *const bars[] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+    const double most = greatest_of_series(b);
+    if (most <= 0)
+        return;
+    printf("\nhow it went over the run, each column the greatest of its part; █ is %.*f\n",
+           digits_of(most), most);
+    for (uint32_t i = 0; i < b->row_count; i++) {
+        const bench_row *row = &b->rows[i];
+        if (row->series_count == 0)
+            continue;
+        printf("%-34s ", row->name);
+        for (uint32_t p = 0; p < row->series_count; p++)
+            fputs(bars[(int)ceil(row->series[p] / most * 8)], stdout);
+        putchar('\n');
+    }
+}
+
 void bench_print_text(const bench *b)
 {
     printf("%-34s %10s %-10s %-21s   %-25s %s\n", "name", "value", "unit", "min – max",
            "ratio (min – max)", "limit");
     for (uint32_t i = 0; i < b->row_count; i++)
         print_row(&b->rows[i]);
+    draw_series(b);
 }
 
 static json_t *number_or_null(bool present, double value)
 {
     return present ? json_real(value) : json_null();
+}
+
+static json_t *series_json(const bench_row *row)
+{
+    if (row->series_count == 0)
+        return json_null();
+    json_t *points = json_array();
+    for (uint32_t p = 0; p < row->series_count; p++)
+        json_array_append_new(points, json_real(row->series[p]));
+    return points;
 }
 
 static json_t *row_json(const bench_row *row)
@@ -197,6 +254,7 @@ static json_t *row_json(const bench_row *row)
     json_object_set_new(json, "value_max", json_real(row->value.max));
     json_object_set_new(json, "ratio_min", number_or_null(row->has_ratio, row->ratio.min));
     json_object_set_new(json, "ratio_max", number_or_null(row->has_ratio, row->ratio.max));
+    json_object_set_new(json, "series", series_json(row));
     return json;
 }
 

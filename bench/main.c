@@ -24,9 +24,15 @@ static const bench_group groups[] = {
     {"commit", "commits of staged batches against the floor with the same bytes", bench_commit},
     {"history", "a commit behind 10^3 and behind 10^6 steps", bench_history},
     {"manifest", "bytes of a commit with 32 producers", bench_manifest},
+    {"states", "what resume states cost in a commit", bench_states},
+    {"rivals", "eight processes that publish into one namespace against one", bench_rivals},
     {"decode", "CRC and full check of a segment, for each descriptor", bench_decode},
     {"next", "the call that hands out a prefetched item", bench_next},
+    {"verified", "delivery with and without the check of every byte", bench_verified},
+    {"memory", "resident memory of 128 ranks, some slow, against their budget", bench_memory},
+    {"restart", "from opening a namespace of 10^5 steps to the first item", bench_restart},
     {"requests", "requests and bytes of a rank, counted by strace", bench_requests},
+    {"lifecycle", "bytes on the store while checkpoints advance, for 1,010 steps", bench_lifecycle},
 };
 #define GROUP_COUNT (sizeof groups / sizeof groups[0])
 /* No group of rows: it has a clock, options and lines of its own. */
@@ -42,15 +48,16 @@ static void usage(FILE *out)
           out);
     for (size_t i = 0; i < GROUP_COUNT; i++)
         fprintf(out, "  %-10s %s\n", groups[i].name, groups[i].what);
-    fputs("\n  --quick         tiny budgets: every row, no meaning\n"
-          "  --rounds N      rounds of each measurement (default 5)\n"
-          "  --strict        exit 5 when a limit is missed\n"
-          "  --disk DIR      where the disk is measured (default: TMPDIR or /tmp)\n"
-          "  --memory DIR    a memory file system (default: /dev/shm)\n"
-          "  --program PATH  the batchweave to count requests of (default: found beside bw-bench)\n"
-          "  --virtual       of cadence: on a virtual clock, with many producers\n"
-          "  --minutes M     of virtual time (default 10; the paper measured 300)\n",
-          out);
+    fputs(
+        "\n  --quick         tiny budgets: every row, no meaning\n"
+        "  --rounds N      rounds of each measurement (default 5)\n"
+        "  --strict        exit 5 when a limit is missed; lifecycle's are counted, and always do\n"
+        "  --disk DIR      where the disk is measured (default: TMPDIR or /tmp)\n"
+        "  --memory DIR    a memory file system (default: /dev/shm)\n"
+        "  --program PATH  the batchweave to count requests of (default: found beside bw-bench)\n"
+        "  --virtual       of cadence: on a virtual clock, with many producers\n"
+        "  --minutes M     of virtual time (default 10; the paper measured 300)\n",
+        out);
 }
 
 static bool group_wanted(const char *name, char *const *names, int count)
@@ -223,11 +230,11 @@ static int parse_options(int argc, char **argv, bench *b, main_options *options)
     return -1;
 }
 
-static uint32_t count_missed(const bench *b)
+static uint32_t count_missed(const bench *b, bool only_counted)
 {
     uint32_t missed = 0;
     for (uint32_t i = 0; i < b->row_count; i++)
-        missed += !bench_row_passes(&b->rows[i]);
+        missed += !bench_row_passes(&b->rows[i]) && (b->rows[i].counted || !only_counted);
     return missed;
 }
 
@@ -240,10 +247,10 @@ static int measure(bench *b, const main_options *options, char *const *names, in
         bench_print_json(b);
     else
         bench_print_text(b);
-    const uint32_t missed = count_missed(b);
+    const uint32_t missed = count_missed(b, false);
     if (missed > 0)
         fprintf(stderr, "bw-bench: %u limits missed\n", missed);
-    return options->strict && missed > 0 ? 5 : 0;
+    return count_missed(b, !options->strict) > 0 ? 5 : 0;
 }
 
 /** The child's exit code. The parent outlives an interrupt and a crash, so that the directories are

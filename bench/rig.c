@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define RIG_DP 8u
 #define RIG_DEADLINE_NS (60 * NS_PER_S)
 static int64_t deadline(void)
 {
@@ -29,7 +28,7 @@ static void random_token(rig *r, token128 *token)
 static bw_status make_namespace(rig *r, bw_error *error)
 {
     genesis g = {.created_ms = 1,
-                 .dp = RIG_DP,
+                 .dp = r->shape.dp,
                  .cp = 1,
                  .items_default = 2,
                  .block_size = GENESIS_BLOCK_SIZE_DEFAULT,
@@ -116,7 +115,15 @@ static bw_status open_drive(rig *r, bool durable, bw_error *error)
 bw_status rig_open(rig *r, const char *parent, const char *name, bool durable, uint32_t producers,
                    bw_error *error)
 {
+    const rig_shape like = {.dp = RIG_DP, .slice_bytes = 102400};
+    return rig_open_shaped(r, parent, name, durable, producers, &like, error);
+}
+
+bw_status rig_open_shaped(rig *r, const char *parent, const char *name, bool durable,
+                          uint32_t producers, const rig_shape *like, bw_error *error)
+{
     memset(r, 0, sizeof *r);
+    r->shape = *like;
     rng_seed(&r->random, 1);
     r->producer_count = producers;
     r->descriptors = mem_array(RIG_BATCH_MAX, sizeof *r->descriptors);
@@ -158,8 +165,8 @@ static void next_descriptor(rig *r, rig_producer *p, uint32_t ahead, descriptor 
                   .parts = 1,
                   .items = 2,
                   .footer_bytes = 512,
-                  .uniform = 102400,
-                  .total_bytes = RIG_DP * 102400 + 512,
+                  .uniform = r->shape.slice_bytes,
+                  .total_bytes = (uint64_t)r->shape.dp * r->shape.slice_bytes + 512,
                   .samples = 64,
                   .tokens = 8192},
     };
@@ -170,6 +177,11 @@ bw_status rig_publish(rig *r, uint32_t producer, uint32_t count, bw_error *error
     rig_producer *p = &r->producers[producer];
     for (uint32_t k = 0; k < count; k++)
         next_descriptor(r, p, k, &r->descriptors[k]);
+    if (producer == 0 && r->shape.state_bytes > 0) {
+        rng_bytes(&r->random, r->state, r->shape.state_bytes);
+        for (uint32_t k = 0; k < count; k++)
+            r->states[k] = view_of(r->state, r->shape.state_bytes);
+    }
     intent i = {.kind = INTENT_PUBLISH,
                 .publish = {.id = view_text(p->id),
                             .token = p->token,

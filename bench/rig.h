@@ -13,6 +13,7 @@
 #include "store/decorators.h"
 
 #define RIG_PRODUCERS_MAX 32u
+#define RIG_DP 8u /* unless it is shaped otherwise */
 /* Most descriptors of one rig_publish. A commit takes 1 MiB of them, each counted with a shape of
  * its own. */
 #define RIG_BATCH_MAX 10000u
@@ -28,6 +29,14 @@ typedef struct rig_producer {
     uint64_t seq, offset;
 } rig_producer;
 
+/** What its batches look like. */
+typedef struct rig_shape {
+    uint32_t dp;
+    uint32_t slice_bytes;
+    uint32_t state_bytes; /* of the resume state that producer 0 commits with each batch */
+} rig_shape;
+#define RIG_STATE_MAX 256u /* what a manifest holds inline */
+
 typedef struct rig {
     store_meter meter;
     drive *drive;
@@ -35,6 +44,8 @@ typedef struct rig {
     commit *commit;
     rng random;
     char path[BENCH_PATH_MAX];
+    rig_shape shape;
+    uint8_t state[RIG_STATE_MAX];
     rig_producer producers[RIG_PRODUCERS_MAX];
     uint32_t producer_count;
     descriptor *descriptors;
@@ -44,6 +55,8 @@ typedef struct rig {
 /** Makes the namespace parent/name, opens it and `producers` ids. Close it in any case. */
 bw_status rig_open(rig *r, const char *parent, const char *name, bool durable, uint32_t producers,
                    bw_error *error);
+bw_status rig_open_shaped(rig *r, const char *parent, const char *name, bool durable,
+                          uint32_t producers, const rig_shape *like, bw_error *error);
 /** Its files stay until the end of the program. */
 void rig_close(rig *r);
 /** One commit that publishes the next `count` batches of a producer. */

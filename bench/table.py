@@ -43,12 +43,30 @@ WHAT = {
     "history.1e6_ones.commit_p50": "a commit, 10^6",
     "manifest.32_producers.mean": "a commit of one batch, 32 producers in turn, 2,020 commits",
     "manifest.32_producers.max": "the largest of them",
+    **{f"states.{slices}x{kilobytes}k.over_{other}":
+       f"a durable commit with a resume state of 256 B, {slices} slices of {kilobytes} KB, over {what}"
+       for slices in (8, 32, 128) for kilobytes in (10, 100, 1000)
+       for other, what in (("dummy", "one with as many bytes that do not change"), ("none", "one with none"))},
+    "rivals.one": "batches published by one process, cadence off, memory file system",
+    "rivals.eight": "as many by eight processes into one namespace; none lost",
     "decode.descriptor": "CRC and full check, segment of 20,000 descriptors",
     "decode.descriptor.one_fold": "the same, segment of 100",
     "next.prefetched.p50": "`bw_consumer_next` of an item that is there",
     "next.prefetched.p99": "the slowest hundredth, other processes included",
+    "verified.without": "delivery of cached files without the check of items",
+    "verified.with": "with it",
+    "memory.per_budget": "peak resident memory of 128 ranks, 13 of them slow, over their budget of 128 MiB",
+    "restart.first_item": "from opening a namespace of 10^5 steps to the first item",
     "requests.per_rank_step": "reads and maps of data files, by strace",
     "requests.bytes_per_payload": "bytes of those over bytes of items, slices of 100 KiB, 4 items",
+    "lifecycle.none.peak": "most that lay there in 1,010 steps, a checkpoint each 10, nothing deleted",
+    "lifecycle.keep_1.peak": "the same, swept behind each pin, the newest kept; over its bound",
+    "lifecycle.keep_1.saved": "less than without",
+    "lifecycle.keep_3.peak": "three pins kept; over its bound",
+    "lifecycle.keep_3.saved": "less than without",
+    "lifecycle.two_groups.peak": "a second job 40 steps behind, two pins, each 20; over its bound",
+    "lifecycle.two_groups.saved": "less than without",
+    "lifecycle.metadata": "the most of it that was not data",
 }
 
 

@@ -73,6 +73,12 @@ static bool parse_shard(const char *text, uint64_t *shard, uint64_t *shards)
            *shards >= 1 && *shards <= UINT32_MAX && *shard < *shards;
 }
 
+bool args_span(const char *text, uint64_t *first, uint64_t *end)
+{
+    const char *dash;
+    return parse_u64(text, &dash, first) && *dash == '-' && parse_integer(dash + 1, end);
+}
+
 static size_t all_options(const cli *c)
 {
     return c->command->option_count + global_option_count;

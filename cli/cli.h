@@ -41,6 +41,8 @@ const option_value *args_get(const cli *c, const char *name);
 bool args_given(const cli *c, const char *name);
 const char *args_text(const cli *c, const char *name);
 uint64_t args_number(const cli *c, const char *name);
+/** FIRST-END, two decimals: false for anything else. */
+bool args_span(const char *text, uint64_t *first, uint64_t *end);
 /** A decimal operand in [min, max], named `what` in the message. */
 bw_status args_operand(cli *c, size_t index, const char *what, uint64_t max, uint64_t *value);
 

@@ -111,6 +111,7 @@ static const example examples[] = {
     {"bench", "every figure of this machine, beside its limit"},
     {"bench decode next", "some groups"},
     {"bench commit -o json --rounds 9", "for a program"},
+    {"bench lifecycle", "bytes on the store while checkpoints advance; drawn"},
     {"bench cadence --virtual --policy naive,dac --producers 32", "cadences side by side"},
 };
 
@@ -120,23 +121,24 @@ const command command_bench = {
     .operands_max = 16,
     .summary = "Measures this machine, and BatchWeave on it",
     .details =
-        "Names: limits, commit, history, manifest, decode, next, requests; without one, all. What\n"
-        "is compared runs in turns; figures are medians, with the least and the greatest of the\n"
-        "rounds. Works in directories of its own and removes them. docs/performance.md has the\n"
-        "figures of a complete run. cadence --virtual is apart: many producers of one namespace\n"
-        "under each policy, a line each (docs/design/cadence.md).\n",
+        "Names: limits, commit, history, manifest, decode, next, requests, lifecycle; all without\n"
+        "one. What is compared runs in turns; figures are medians, with the least and the "
+        "greatest\n"
+        "of the rounds. Works in directories of its own and removes them. docs/performance.md has\n"
+        "the figures of a complete run. The limits of lifecycle bound bytes, not times: it ends\n"
+        "with exit code 5 when one is missed, --strict or not. cadence --virtual\n"
+        "is apart: many producers of one namespace under each policy, a line each\n"
+        "(docs/design/cadence.md).\n",
     .options = options,
     .option_count = COUNT_OF(options),
     .examples = examples,
     .example_count = COUNT_OF(examples),
     .output =
-        "text: a table\n"
-        "json: {\"name\", \"value\", \"unit\", \"limit\", \"ratio\", \"judged\", \"bound\", "
-        "\"kept\",\n"
-        "      \"value_min\", \"value_max\", \"ratio_min\", \"ratio_max\"} a line; judged: "
-        "which of "
-        "value and\n"
-        "      ratio the limit bounds, kept: whether it does; null where there is none\n"
+        "text: a table; beneath it the course of what was followed over a run\n"
+        "json: {\"name\",\"value\",\"unit\",\"limit\",\"ratio\",\"judged\",\"bound\",\"kept\",\n"
+        "      \"value_min\",\"value_max\",\"ratio_min\",\"ratio_max\",\"series\"} a line;\n"
+        "      judged: which of value and ratio the limit bounds; kept: whether it does;\n"
+        "      series: the value over the run, at most 64 points; null where there is none\n"
         "cadence, json: {\"policy\", \"producers\", \"case\", \"minutes\", \"commits_per_s\",\n"
         "      \"batches_per_s\", \"success_percent\", \"lag_p50_s\", \"lag_p99_s\", "
         "\"lag_max_s\",\n"

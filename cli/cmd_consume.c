@@ -2,13 +2,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "checkpoints.h"
 #include "human.h"
+#include "jobstart.h"
+#include "pace.h"
 #include "ranks.h"
-#include "report.h"
 #include "signals.h"
 
 #include "input/savefile.h"
 
 #include <inttypes.h>
+#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,8 +33,8 @@ typedef struct run_state {
     uint64_t steps, steps_max, save_every;
     int64_t step_ns;
     uint64_t next_step; /* behind the last whole one */
-    int64_t began_ns, shown_ns;
-    uint64_t shown_steps;
+    int64_t began_ns;
+    pace pace;
 } run_state;
 
 static void interrupt_consumer(void *consumer)
@@ -104,8 +106,9 @@ static bw_status note_start(run_state *s, bool resumed)
     return save_cursor(s, c->error);
 }
 
-/** Committed steps that this job has not reached, or -1 when that is not known. */
-static json_int_t steps_ahead(const run_state *s, rank *last)
+/** Committed steps that this job has not reached, or -1 when that is not known; whether there will
+ * be no more. */
+static json_int_t steps_ahead(const run_state *s, rank *last, bool *sealed)
 {
     char text[WAIT_REASON_BYTES_MAX];
     size_t length;
@@ -114,22 +117,31 @@ static json_int_t steps_ahead(const run_state *s, rank *last)
         return -1;
     json_t *reason = json_loads(text, 0, &where);
     const json_t *next = json_object_get(reason, "next_step");
+    *sealed = json_is_true(json_object_get(reason, "sealed"));
     const json_int_t ahead =
         json_is_integer(next) ? json_integer_value(next) - (json_int_t)s->next_step : -1;
     json_decref(reason);
     return ahead;
 }
 
+/** How many there are in all, where that is known: of --steps, or of a sealed namespace. */
+static uint64_t steps_in_all(const run_state *s, json_int_t ahead, bool sealed)
+{
+    const uint64_t end = sealed && ahead >= 0 ? s->steps + (uint64_t)ahead : 0;
+    return s->steps_max > 0 && (end == 0 || s->steps_max < end) ? s->steps_max : end;
+}
+
 static void show_progress(run_state *s, rank *last)
 {
-    const int64_t now = now_ns();
-    if ((!s->c->progress && !isatty(STDERR_FILENO)) || now - s->shown_ns < SECOND_NS)
+    char left[HUMAN_BYTES];
+    bool sealed = false;
+    if (!pace_due(&s->pace))
         return;
-    const double seconds = (double)(now - s->shown_ns) / SECOND_NS;
-    cli_notice("step %" PRIu64 ", %.1f steps/s, %" JSON_INTEGER_FORMAT " more are committed",
-               s->next_step, (double)(s->steps - s->shown_steps) / seconds, steps_ahead(s, last));
-    s->shown_ns = now;
-    s->shown_steps = s->steps;
+    const json_int_t ahead = steps_ahead(s, last, &sealed);
+    const double steps = (double)s->steps, all = (double)steps_in_all(s, ahead, sealed);
+    cli_notice("step %" PRIu64 ", %.1f steps/s, %" JSON_INTEGER_FORMAT " more are committed%s",
+               s->next_step, pace_rate(&s->pace, steps), ahead,
+               pace_left(&s->pace, steps, all, left));
 }
 
 /** Rank 0 pins for the job; the others have no say. */
@@ -138,8 +150,13 @@ static bw_status pin_step(run_state *s, rank *last)
     rank *first = &s->crew.ranks[0];
     if (s->group == NULL || first->index != 0)
         return BW_OK;
-    return checkpoints_step(&s->checkpoints, s->steps, s->c->timeout_ns, first->consumer,
-                            last->error);
+    const bw_status status =
+        checkpoints_step(&s->checkpoints, s->steps, s->c->timeout_ns, first->consumer, last->error);
+    if (status != BW_GROUP_GONE)
+        return status;
+    cli_notice("%s; the job goes on, and pins no more", bw_error_message(last->error));
+    s->checkpoints.every = 0;
+    return BW_OK;
 }
 
 static bw_status on_step(void *context, rank *last)
@@ -183,30 +200,6 @@ static bw_status load_cursor(run_state *s, bw_cursor **cursor)
     if (status != BW_OK)
         return cli_fail(c, status, "%s: %s", s->cursor_path, bw_error_message(c->error));
     return BW_OK;
-}
-
-/**
- * `latest` is resolved once, by this process for all its ranks. A process that is one rank, by
- * whatever setting or environment, leaves it to the library, which knows whether there are others.
- */
-static bw_status set_start(run_state *s)
-{
-    cli *c = s->c;
-    const char *from = args_text(c, "from");
-    const bool all_ranks = args_given(c, "world") && !args_given(c, "rank");
-    if (s->group != NULL && !args_given(c, "from"))
-        return BW_OK;
-    if (s->group != NULL || strcmp(from, "latest") != 0 || !all_ranks)
-        return bw_config_set(c->config, "start", from, c->error);
-    json_t *info;
-    bw_status status = report_first(c, "info", &info);
-    if (status != BW_OK)
-        return status;
-    char next[32];
-    snprintf(next, sizeof next, "%" JSON_INTEGER_FORMAT,
-             json_integer_value(json_object_get(info, "next_step")));
-    json_decref(info);
-    return bw_config_set(c->config, "start", next, c->error);
 }
 
 static bw_status set_place(run_state *s, uint32_t index)
@@ -369,8 +362,8 @@ static bw_status consume(run_state *s)
     bw_status status = load_cursor(s, &cursor);
     if (status != BW_OK)
         return status;
-    if (cursor == NULL)
-        status = set_start(s);
+    bool moved = false;
+    status = jobstart(c, s->group, &cursor, &moved);
     if (status == BW_OK && s->group != NULL)
         status = set_launch(s);
     if (status == BW_OK && s->out != NULL)
@@ -383,13 +376,14 @@ static bw_status consume(run_state *s)
     if (status == BW_OK)
         status = open_ranks(s, cursor);
     if (status == BW_OK)
-        status = note_start(s, cursor != NULL);
+        status = note_start(s, !moved);
     bw_cursor_free(cursor);
     if (status == BW_OK && s->group != NULL)
         status = checkpoints_begin(&s->checkpoints, c, s->group);
     if (status != BW_OK)
         return status;
-    s->began_ns = s->shown_ns = now_ns();
+    s->began_ns = now_ns();
+    pace_begin(&s->pace, c, 0);
     return conclude(s, crew_run(&s->crew));
 }
 
@@ -448,13 +442,26 @@ static const option options[] = {
      .value = "R",
      .type = OPTION_INTEGER,
      .max = UINT32_MAX,
-     .help = "this one only, of --world; without both: torchrun's RANK and WORLD_SIZE"},
+     .help = "this one only, of --world; without both: what torchrun, Slurm or MPI say"},
     {.name = "from",
      .value = "earliest|latest|STEP",
      .type = OPTION_TEXT,
      .preset = "earliest",
      .help = "where to start; with --group only when given; latest without one only with all"
              " ranks in this process"},
+    {.name = "tags",
+     .value = "LIST",
+     .type = OPTION_TEXT,
+     .help = "read only steps of these tags: N, N-M or N- (no end), by commas; all: every tag; else"
+             " as the cursor says"},
+    {.name = "skip-to-tip",
+     .type = OPTION_SWITCH,
+     .help = "go on at the next step to be committed; the cursor says what was skipped"},
+    {.name = "skip",
+     .value = "FIRST-END",
+     .type = OPTION_TEXT,
+     .help =
+         "of the cursor in --cursor on, leave out steps from FIRST up to END, END not included"},
     {.name = "group",
      .value = "NAME",
      .type = OPTION_TEXT,
@@ -512,6 +519,8 @@ static const example examples[] = {
      "one rank; the same command again goes on at the cursor"},
     {"consume file:///data/run7 --world 8 --group train --pin-every 100 --keep 3",
      "a job with checkpoints: gc deletes what none of them reaches"},
+    {"consume file:///data/run7 --world 8 --group rl --cursor rl.json --skip-to-tip",
+     "rollouts that are stale by now are skipped at each start"},
     {"consume file:///data/run7 --world 8 --from latest --steps 10 --timeout 60",
      "the next ten steps, each within a minute"},
 };

@@ -1,43 +1,11 @@
 // SPDX-FileCopyrightText: The BatchWeave authors
 // SPDX-License-Identifier: Apache-2.0
-#include "human.h"
+#include "grouptable.h"
 #include "patience.h"
 #include "report.h"
-#include "table.h"
 
 #include <stdio.h>
 #include <string.h>
-
-/** Where a group stands: its hold, or its pins. */
-static json_t *row_of(const json_t *g)
-{
-    const json_t *pins = json_object_get(g, "pins");
-    json_int_t lowest = -1, newest = -1;
-    size_t i;
-    const json_t *pin;
-    json_array_foreach(pins, i, pin)
-    {
-        const json_int_t step = report_number(pin, "step");
-        lowest = lowest < 0 || step < lowest ? step : lowest;
-        newest = step > newest ? step : newest;
-    }
-    return json_pack("{s:O, s:O, s:O, s:I, s:I, s:I, s:O}", "group", json_object_get(g, "name"),
-                     "launch", json_object_get(g, "launch"), "hold", json_object_get(g, "hold"),
-                     "pins", (json_int_t)json_array_size(pins), "lowest pin", lowest, "newest pin",
-                     newest, "last version", json_object_get(g, "last_version"));
-}
-
-static void print_row(table *rows, const json_t *g)
-{
-    json_t *row = row_of(g);
-    static const char *const absent[] = {"lowest pin", "newest pin"};
-    for (size_t k = 0; k < COUNT_OF(absent); k++)
-        if (report_number(row, absent[k]) < 0)
-            json_object_set_new(row, absent[k], json_null());
-    if (row != NULL)
-        table_row(rows, row);
-    json_decref(row);
-}
 
 static bw_status list(cli *c)
 {
@@ -47,22 +15,19 @@ static bw_status list(cli *c)
         status = report_first(c, "info", &info);
     if (status != BW_OK)
         return status;
-    table rows;
     size_t i;
     const json_t *g, *groups = json_object_get(info, "groups");
-    table_begin(&rows, stdout, 0);
-    json_array_foreach(groups, i, g)
-    {
-        if (c->json) {
+    if (!c->json && json_array_size(groups) == 0) {
+        puts("no group is registered: nothing is trimmed, and no limit applies");
+    } else if (!c->json) {
+        grouptable_print(groups, 0);
+    } else {
+        json_array_foreach(groups, i, g)
+        {
             json_dumpf(g, stdout, JSON_COMPACT);
             putchar('\n');
-        } else {
-            print_row(&rows, g);
         }
     }
-    table_end(&rows);
-    if (json_array_size(groups) == 0 && !c->json)
-        puts("no group is registered: nothing is trimmed, and no limit applies");
     json_decref(info);
     return BW_OK;
 }

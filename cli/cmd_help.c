@@ -44,6 +44,15 @@ static bw_status run(cli *c)
         help_markdown(stdout);
         return BW_OK;
     }
+    if (args_given(c, "completion"))
+        return completion_print(args_text(c, "completion"), stdout)
+                   ? BW_OK
+                   : cli_fail(c, BW_INVALID, "--completion %s: bash, zsh or fish expected",
+                              args_text(c, "completion"));
+    if (c->operand_count == 0 && args_given(c, "man")) {
+        manual_page(NULL, stdout);
+        return BW_OK;
+    }
     if (c->operand_count == 0) {
         help_overview(stdout);
         return BW_OK;
@@ -54,17 +63,27 @@ static bw_status run(cli *c)
     if (what == NULL)
         return cli_fail(c, BW_INVALID, "%s: no such command; batchweave help lists them",
                         c->operands[0]);
-    help_command(what, stdout);
+    if (args_given(c, "man"))
+        manual_page(what, stdout);
+    else
+        help_command(what, stdout);
     return BW_OK;
 }
 
 static const option options[] = {
     {.name = "markdown", .type = OPTION_SWITCH, .help = "the whole table as docs/cli.md"},
+    {.name = "man", .type = OPTION_SWITCH, .help = "the manual page of batchweave, or of COMMAND"},
+    {.name = "completion",
+     .value = "bash|zsh|fish",
+     .type = OPTION_TEXT,
+     .help = "what completes its words in this shell"},
 };
 
 static const example examples[] = {
     {"help produce", "options, output and examples of a command; also batchweave produce --help"},
     {"help settings", "every setting with its scope, type and default"},
+    {"help --completion bash > ~/.local/share/bash-completion/completions/batchweave",
+     "for a program that was not installed; meson install brings it, and the manual pages"},
 };
 
 const command command_help = {

@@ -1,5 +1,6 @@
 // SPDX-FileCopyrightText: The BatchWeave authors
 // SPDX-License-Identifier: Apache-2.0
+#include "grouptable.h"
 #include "human.h"
 #include "report.h"
 #include "table.h"
@@ -54,9 +55,12 @@ static void print_chain(const json_t *info)
                next - 1, next);
     printf("  sealed      %s\n", report_true(info, "sealed") ? "yes: there will be no more" : "no");
     const char *committer = json_string_value(json_object_get(info, "committer"));
-    printf("  newest      version %" PRId64 ", %s ago, by %s\n", report_number(info, "version"),
-           human_age(report_number(info, "last_commit_age_ms"), text),
-           committer != NULL && *committer != '\0' ? committer : "init");
+    if (report_number(info, "version") == 1)
+        committer = "init";
+    const bool named = committer != NULL && *committer != '\0';
+    printf("  newest      version %" PRId64 ", %s ago%s%s\n", report_number(info, "version"),
+           human_age(report_number(info, "last_commit_age_ms"), text), named ? ", by " : "",
+           named ? committer : "");
     printf("  batches     %s\n", human_bytes((double)bytes, text));
     if (report_number(info, "swept_bytes") > 0)
         printf("  swept       %s of them, before step %" PRId64 "\n",
@@ -111,12 +115,11 @@ static bool for_people(cli *c, json_t *info)
     print_identity(info);
     print_chain(info);
     print_producers(info);
-    json_t *groups = json_object_get(info, "groups");
+    const json_t *groups = json_object_get(info, "groups");
     if (json_array_size(groups) > 0) {
-        putchar('\n');
-        json_t *sheet = json_pack("{s:O}", "groups", groups);
-        sheet_print(sheet, stdout, 0);
-        json_decref(sheet);
+        char text[HUMAN_BYTES];
+        printf("\n%s\n", human_count((int64_t)json_array_size(groups), "group", text));
+        grouptable_print(groups, 2);
     }
     return false;
 }

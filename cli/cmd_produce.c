@@ -317,6 +317,12 @@ static const option options[] = {
     {.name = "new-input",
      .type = OPTION_SWITCH,
      .help = "the input is another one than before: take it, behind what is published"},
+    {.name = "tag",
+     .value = "N",
+     .type = OPTION_INTEGER,
+     .preset = "0",
+     .max = INT64_MAX,
+     .help = "of each batch, as the version of a policy; consume --tags chooses by it"},
     {.name = "reopen", .type = OPTION_SWITCH, .help = "go on although this id has finished"},
 };
 

@@ -71,7 +71,7 @@ typedef struct command {
 extern const command command_init, command_produce, command_consume, command_info, command_inspect,
     command_get, command_tail, command_verify, command_seal, command_gc, command_errors,
     command_help, command_version, command_bench, command_forget, command_group, command_pin,
-    command_release;
+    command_release, command_doctor;
 
 /** In the order of a run's life. */
 extern const command *const commands[];

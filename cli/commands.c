@@ -5,10 +5,10 @@
 #include <string.h>
 
 const command *const commands[] = {
-    &command_init,   &command_produce, &command_consume, &command_info, &command_inspect,
-    &command_get,    &command_tail,    &command_verify,  &command_seal, &command_forget,
-    &command_group,  &command_pin,     &command_release, &command_gc,   &command_bench,
-    &command_errors, &command_help,    &command_version,
+    &command_init,  &command_produce, &command_consume, &command_info,    &command_inspect,
+    &command_get,   &command_tail,    &command_verify,  &command_seal,    &command_forget,
+    &command_group, &command_pin,     &command_release, &command_gc,      &command_doctor,
+    &command_bench, &command_errors,  &command_help,    &command_version,
 };
 const size_t command_count = COUNT_OF(commands);
 
@@ -29,7 +29,7 @@ const option global_options[] = {
          "give up when nothing moves for so long: seconds, or 500ms, 2s; none: wait, saying why"},
     {.name = "progress",
      .type = OPTION_SWITCH,
-     .help = "progress on stderr, also when it is no terminal"},
+     .help = "rate and time left on stderr, also when it is no terminal"},
     {.name = "help", .type = OPTION_SWITCH, .help = "also -h; this text"},
 };
 const size_t global_option_count = COUNT_OF(global_options);

@@ -10,7 +10,7 @@ static const explanation explanations[] = {
     {BW_INVALID, "An argument, an option or a setting is not valid; nothing was done.",
      "A typing error, a value out of range, options that exclude each other, a producer id with "
      "other "
-     "characters than a-z 0-9 . _ -, an environment of torchrun that is incomplete.",
+     "characters than a-z 0-9 . _ -, ranks in the environment that are incomplete or disagree.",
      "The message names the argument and what is legal. batchweave COMMAND --help shows all "
      "options, "
      "batchweave help settings all settings."},
@@ -80,9 +80,8 @@ static const explanation explanations[] = {
     {BW_STORE_UNSAFE, "The store breaks a promise that commits rest on.",
      "A file system on which creating a name twice succeeds, or a name that was created is not "
      "found.",
-     "Do not write there: two producers could both believe they committed. Use a local or a POSIX "
-     "file system; "
-     "operations.md lists what is needed."},
+     "Do not write there: two producers could both believe they committed. batchweave doctor URL "
+     "shows what is wrong with it. Use a local file system."},
     {BW_NOT_FOUND, "There is no such object.",
      "A key that was never written, that was reclaimed, or is misspelt.",
      "batchweave inspect URL lists the objects that are there."},

@@ -38,8 +38,7 @@ static const char *type_text(const option *o)
     return "text";
 }
 
-/** Type, default, and whether it must be given, as one phrase. */
-static void print_facts(const option *o, FILE *out)
+void help_facts(const option *o, FILE *out)
 {
     fprintf(out, "%s", type_text(o));
     if (o->setting != NULL)
@@ -63,7 +62,7 @@ static void print_options(const option *options, size_t count, FILE *out)
         fprintf(out, "  %s", o->help);
         if (o->type != OPTION_SWITCH) {
             fputs(" (", out);
-            print_facts(o, out);
+            help_facts(o, out);
             fputc(')', out);
         }
         fputc('\n', out);
@@ -124,7 +123,7 @@ static void markdown_options(const option *options, size_t count, FILE *out)
             print_cell(o->value, out);
         }
         fputs("` | ", out);
-        print_facts(o, out);
+        help_facts(o, out);
         fputs(" | ", out);
         print_cell(o->help, out);
         fputs(" |\n", out);

@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define SLICE_NS 500000000ll
 #define SECOND_NS 1000000000ll
@@ -30,7 +29,8 @@ void outbox_begin(outbox *o, cli *c, bw_producer *producer, uint64_t offset)
     o->cp = bw_space_cp(c->space);
     o->items = args_given(c, "items") ? (uint32_t)args_number(c, "items")
                                       : bw_space_items_default(c->space);
-    o->began_ns = o->shown_ns = now_ns();
+    o->began_ns = now_ns();
+    pace_begin(&o->bytes_pace, c, 0);
 }
 
 static load *load_new(outbox *o)
@@ -71,19 +71,30 @@ static void load_free(outbox *o, load *l)
     load_destroy(l);
 }
 
-/** The rate since the last line, and how far commits are behind. */
+/** How much of the input there is still, where that is known. */
+static const char *input_left(outbox *o, char out[HUMAN_BYTES])
+{
+    double done, all;
+    out[0] = '\0';
+    if (o->from == NULL || !source_extent(o->from, &done, &all))
+        return out;
+    if (!o->input_moves) /* what an earlier run published took no time of this one */
+        pace_begin(&o->input_pace, o->c, done);
+    o->input_moves = true;
+    return pace_left(&o->input_pace, done, all, out);
+}
+
+/** The rate since the last line, how far commits are behind, and how long it takes still. */
 static void show_progress(outbox *o)
 {
-    const int64_t now = now_ns();
-    if ((!o->c->progress && !isatty(STDERR_FILENO)) || now - o->shown_ns < SECOND_NS)
+    char rate[HUMAN_BYTES], left[HUMAN_BYTES];
+    if (o->bytes_pace.wanted && !o->input_moves)
+        (void)input_left(o, left);
+    if (!pace_due(&o->bytes_pace))
         return;
-    char rate[HUMAN_BYTES];
-    const double seconds = (double)(now - o->shown_ns) / SECOND_NS;
-    cli_notice("%s: offset %" PRIu64 ", %" PRIu64 " batches committed, %" PRIu64 " behind, %s/s",
+    cli_notice("%s: offset %" PRIu64 ", %" PRIu64 " batches committed, %" PRIu64 " behind, %s/s%s",
                o->id, o->offset, o->committed, o->batches - o->committed,
-               human_bytes((double)(o->bytes - o->shown_bytes) / seconds, rate));
-    o->shown_ns = now;
-    o->shown_bytes = o->bytes;
+               human_bytes(pace_rate(&o->bytes_pace, (double)o->bytes), rate), input_left(o, left));
 }
 
 static void take_event(outbox *o, const bw_event *event)
@@ -234,6 +245,8 @@ static bw_status put_load(outbox *o, load *l)
     bw_status status = bw_batch_new(o->producer, o->items, &l->batch, o->c->error);
     for (size_t k = 0; status == BW_OK && k < slots; k++)
         status = set_slot(o, l, k);
+    if (status == BW_OK && args_given(o->c, "tag"))
+        status = bw_batch_meta(l->batch, args_number(o->c, "tag"), NULL, 0, o->c->error);
     if (status == BW_OK)
         status = persist(o, try_put, l);
     if (status != BW_OK) {

@@ -7,6 +7,7 @@
 #ifndef CLI_OUTBOX_H
 #define CLI_OUTBOX_H
 
+#include "pace.h"
 #include "patience.h"
 #include "source.h"
 
@@ -20,8 +21,9 @@ typedef struct outbox {
     uint64_t offset; /* behind the last batch that was put */
     load *loads;     /* in flight */
     uint64_t batches, committed, filled, pads, bytes, tokens;
-    int64_t began_ns, shown_ns;
-    uint64_t shown_bytes;
+    int64_t began_ns;
+    pace bytes_pace, input_pace;
+    bool input_moves; /* the second one has begun */
     patience store, input;
     const source *from;   /* what is waited for in outbox_tick */
     uint64_t input_bytes; /* of it, when the tick looked last */

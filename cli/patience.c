@@ -43,15 +43,16 @@ static struct {
     pthread_mutex_t mutex;
     pthread_cond_t changed;
     const char *what; /* NULL: end */
+    patience wait;
 } watch = {.mutex = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
 
 static void *watch_run(void *unused)
 {
     (void)unused;
-    patience p = {0};
     pthread_mutex_lock(&watch.mutex);
+    patience_reset(&watch.wait);
     while (watch.what != NULL) {
-        patience_tell(&p, watch.what);
+        patience_tell(&watch.wait, watch.what);
         struct timespec until;
         clock_gettime(CLOCK_REALTIME, &until);
         until.tv_sec += 1;
@@ -69,6 +70,13 @@ void patience_begin(const char *what)
     pthread_sigmask(SIG_SETMASK, &all, &before);
     watch.started = pthread_create(&watch.thread, NULL, watch_run, NULL) == 0;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+void patience_moved(void)
+{
+    pthread_mutex_lock(&watch.mutex);
+    patience_reset(&watch.wait);
+    pthread_mutex_unlock(&watch.mutex);
 }
 
 void patience_end(void)

@@ -13,6 +13,8 @@
  * nested. */
 void patience_begin(const char *what);
 void patience_end(void);
+/** What is waited for moves, and says so: the waiting begins anew. Any thread. */
+void patience_moved(void);
 
 /** For loops that wait in slices. One thread. */
 typedef struct patience {

@@ -244,7 +244,7 @@ static bw_status add_sample(recordsource *s, const record *r)
 static bw_status add_row(recordsource *s, const record *r, size_t row)
 {
     const size_t bytes = s->seq_len * sizeof(int32_t);
-    for (size_t i = 0; i < s->column_count; i++) {
+    for (size_t i = 0; i < COLUMNS_MAX && i < s->column_count; i++) {
         const record_field *f = record_find(r, column_names[i], strlen(column_names[i]));
         if (f == NULL || f->value_bytes != bytes)
             return cli_fail(s->c, BW_BUG, "a sequence without %s", column_names[i]);
@@ -271,7 +271,7 @@ static bw_status view_tokens(recordsource *s, size_t rows, const void **bytes, s
     bw_status status = BW_OK;
     fill_rows(s, rows);
     bw_tensors_reset(s->tensors);
-    for (size_t i = 0; status == BW_OK && i < s->column_count; i++) {
+    for (size_t i = 0; i < COLUMNS_MAX && i < s->column_count && status == BW_OK; i++) {
         char key[64];
         snprintf(key, sizeof key, "batchweave.axis.%s", column_names[i]);
         status = bw_tensors_add(s->tensors, column_names[i], "I32", shape, 2, s->columns[i],
@@ -392,6 +392,24 @@ bw_status recordsource_next(recordsource *s, source_item *item, resume *at)
             return status;
     }
     return next_part(s, item);
+}
+
+bool recordsource_extent(const recordsource *s, const resume *at, double *done, double *all)
+{
+    const double epochs = (double)args_number(s->c, "epochs");
+    if (s->kind == RESUME_TOKENS) {
+        const double each = (double)tokens_sequences(s->reader) / s->shards;
+        *all = each * epochs;
+        *done = each * at->epoch + (double)at->index + at->taken;
+        return true;
+    }
+    const bool whole = s->kind == RESUME_TAR; /* files are one shard's or another's */
+    const double each =
+        documents_bytes(&s->files, s->files.count, whole ? s->shard : 0, whole ? s->shards : 1);
+    *all = each * epochs;
+    *done = each * at->epoch + (double)at->at +
+            documents_bytes(&s->files, at->document, whole ? s->shard : 0, whole ? s->shards : 1);
+    return strcmp(s->files.list[0].path, "-") != 0;
 }
 
 uint64_t recordsource_bytes(const recordsource *s)

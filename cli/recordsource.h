@@ -24,6 +24,8 @@ bw_status recordsource_split(recordsource *s, uint32_t cp, const char *layout);
 bw_status recordsource_begin(recordsource *s, const resume *from, source_tick tick, void *context);
 /** As source_next; `at` becomes the position behind the item. */
 bw_status recordsource_next(recordsource *s, source_item *item, resume *at);
+/** See source_extent; `at`: the position. */
+bool recordsource_extent(const recordsource *s, const resume *at, double *done, double *all);
 uint64_t recordsource_bytes(const recordsource *s);
 /** Bad records that were skipped, those of runs before this one included. */
 uint64_t recordsource_skipped(const recordsource *s);

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "report.h"
 
-#include "human.h"
+#include "pace.h"
+#include "patience.h"
 #include "signals.h"
 #include "table.h"
 
@@ -15,6 +16,7 @@ typedef struct printer {
     report_style style;
     report_filter filter;
     table rows;
+    pace pace;
 } printer;
 
 /** Nothing came for all of --timeout. */
@@ -33,9 +35,34 @@ static bool starved(cli *c, const char *json)
     return c->failed == BW_STARVED;
 }
 
+/** A line of how far it is belongs to stderr. */
+static bool show_progress(printer *p, const char *json)
+{
+    static const char progress[] = "{\"progress\":true,";
+    char left[HUMAN_BYTES], size[HUMAN_BYTES], rate[HUMAN_BYTES + 8] = "";
+    json_error_t where;
+    if (!p->pace.wanted || strncmp(json, progress, sizeof progress - 1) != 0)
+        return false;
+    json_t *line = json_loads(json, 0, &where);
+    const int64_t step = report_number(line, "step"), end = report_number(line, "end_step");
+    const double done = (double)(step - report_number(line, "first_step"));
+    const double all = (double)(end - report_number(line, "first_step"));
+    const double bytes = (double)report_number(line, "bytes");
+    const double seconds = (double)(now_ns() - p->pace.began_ns) / 1e9;
+    if (bytes > 0)
+        snprintf(rate, sizeof rate, ", %s/s", human_bytes(bytes / seconds, size));
+    cli_notice("step %" PRId64 " of %" PRId64 ", %.1f steps/s%s%s", step, end,
+               pace_rate(&p->pace, done), rate, pace_left(&p->pace, done, all, left));
+    json_decref(line);
+    patience_moved();
+    return true;
+}
+
 static int print_line(void *context, const char *json)
 {
     printer *p = context;
+    if (show_progress(p, json))
+        return signals_seen() != 0;
     if (p->c->json) {
         cli_write(json, strlen(json));
         cli_write("\n", 1);
@@ -67,10 +94,13 @@ static bw_status apply_timeout(cli *c)
 
 bw_status report_print(cli *c, const char *what, report_style style, report_filter filter)
 {
-    const bw_status applied = apply_timeout(c);
+    printer p = {.c = c, .style = style, .filter = filter};
+    pace_begin(&p.pace, c, 0);
+    bw_status applied = apply_timeout(c);
+    if (applied == BW_OK && p.pace.wanted)
+        applied = bw_config_set(c->config, "progress", "true", c->error);
     if (applied != BW_OK)
         return applied;
-    printer p = {.c = c, .style = style, .filter = filter};
     table_begin(&p.rows, stdout, 0);
     const bw_status status = bw_space_report(c->space, what, c->config, print_line, &p, c->error);
     table_end(&p.rows);

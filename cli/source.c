@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #define PARQUET_PREFIX "parquet:"
 /** How long a child whose stream broke may take to tell, by its status, that it failed. */
@@ -269,6 +270,33 @@ uint64_t source_bytes(const source *s)
     if (s->records != NULL)
         return recordsource_bytes(s->records);
     return s->frames != NULL ? framestream_bytes(s->frames) : 0;
+}
+
+/** What frames are read from: the sizes of files; a pipe has none. */
+static bool frames_bytes(const source *s, double *all)
+{
+    *all = 0;
+    for (size_t i = 0; i < s->path_count; i++) {
+        struct stat info;
+        if (strcmp(s->paths[i], "-") == 0 || stat(s->paths[i], &info) != 0 ||
+            !S_ISREG(info.st_mode))
+            return false;
+        *all += (double)info.st_size;
+    }
+    return s->path_count > 0;
+}
+
+bool source_extent(const source *s, double *done, double *all)
+{
+    if (s->records != NULL)
+        return recordsource_extent(s->records, &s->at, done, all);
+    if (s->at.kind == RESUME_TEXT) {
+        *all = documents_bytes(&s->docs, s->docs.count, s->shard, s->shards);
+        *done = (double)s->at.at + documents_bytes(&s->docs, s->at.document, s->shard, s->shards);
+        return true;
+    }
+    *done = (double)source_bytes(s);
+    return frames_bytes(s, all);
 }
 
 static void put_u64(uint8_t out[8], uint64_t value)

@@ -53,6 +53,9 @@ bw_status source_resume(source *s, uint64_t offset, const void *state, size_t st
 bw_status source_begin(source *s, uint64_t offset, source_tick tick, void *context);
 /** Bytes that were read so far: whether the input moves. Text never waits. */
 uint64_t source_bytes(const source *s);
+/** How far the input was read, of how much, in units of its own; false where that is not known: a
+ * child, a pipe. */
+bool source_extent(const source *s, double *done, double *all);
 /** The next item. BW_END at the end of all input; else the failure of the input: everything before
  * it was given. */
 bw_status source_next(source *s, source_item *item);

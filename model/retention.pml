@@ -29,17 +29,14 @@
 #ifndef NO_G_HOLD
 #define NO_G_HOLD OFF(5)           /* resuming a group that has pins sets no hold */
 #endif
-#ifndef NO_G_CLEAR
-#define NO_G_CLEAR OFF(6)          /* a pin at or above the hold leaves the hold where it is */
+#ifndef NO_G_RAISE
+#define NO_G_RAISE OFF(6)          /* a pin above the hold leaves the hold where it is */
 #endif
-#ifndef NO_G_LAST
-#define NO_G_LAST OFF(7)           /* the release of the last pin leaves the group without a hold */
-#endif
-#ifndef NO_G_FOLLOW
-#define NO_G_FOLLOW OFF(8)         /* the hold is cleared, as DESIGN 11 has it: see FOLLOW */
+#ifndef NO_G_KEEP
+#define NO_G_KEEP OFF(7)           /* a pin at or above the hold ends it; the release of the last pin sets it anew */
 #endif
 #ifndef NO_G_SAME
-#define NO_G_SAME OFF(16)          /* a pin that is there already, of an earlier launch, leaves the hold */
+#define NO_G_SAME OFF(8)           /* a pin that is there already, of an earlier launch, leaves the hold */
 #endif
 /* keys and fences */
 #ifndef NO_G_NONCE
@@ -75,10 +72,6 @@
 #ifndef OTHERS
 #define OTHERS 2                /* commits of others */
 #endif
-#ifndef FOLLOW
-#define FOLLOW 0                /* 1: a pin moves the hold up to its step; no release touches the hold */
-#endif
-#define FOLLOWS (FOLLOW && !NO_G_FOLLOW)
 
 #define NONE 7
 #define V(m) C[m].version
@@ -102,10 +95,10 @@ typedef manifest {
     unsigned trim : 3;
     unsigned launch : 2;        /* who holds the group: a process; 0: the group is not there */
     unsigned number : 3;
-    unsigned hold : 3;          /* a step, or NONE */
+    unsigned hold : 3;          /* a step; NONE: no group */
     unsigned pins : 5;
     unsigned other : 3;         /* what the second group holds; NONE: it is not there */
-    unsigned start : 3;         /* what the launch has not trained on yet begins here; NONE: who knows */
+    unsigned start : 3;         /* what the launch has not trained on yet begins here; NONE: no group */
     unsigned since : 3;         /* the version that made it the launch (or removed the group) */
     unsigned by : 2;            /* who committed it; 0: others */
     unsigned late : 1           /* a launch or a removal whose caller saw another launch first */
@@ -249,14 +242,14 @@ proctype World()
             fi \
         fi
 
-/* A pin at `step` ends the hold, or moves it. */
+/* A pin at `step` moves the hold up. */
 #define MOVES_HOLD(m, step) \
-    (!NO_G_CLEAR && C[m].hold != NONE && ((step) > C[m].hold || (step) == C[m].hold && !FOLLOWS))
+    (!NO_G_RAISE && C[m].hold != NONE && ((step) > C[m].hold || (step) == C[m].hold && NO_G_KEEP))
 
-/* The last one that goes leaves a hold behind. */
+/* No release touches the hold; without one the last one that goes would leave it behind. */
 #define RELEASE(m, which) \
     if \
-    :: (C[m].pins & ~(which)) == 0 && C[m].hold == NONE && !NO_G_LAST -> C[m].hold = HIGHEST(C[m].pins) \
+    :: (C[m].pins & ~(which)) == 0 && C[m].hold == NONE -> C[m].hold = HIGHEST(C[m].pins) \
     :: else \
     fi; \
     C[m].pins = C[m].pins & ~(which)
@@ -381,11 +374,11 @@ decide_pin:
                 C[mine].pins = (C[mine].pins & ~drop) | BIT(add - 1);
                 if
                 :: MOVES_HOLD(mine, old) ->
-                    C[mine].hold = (FOLLOWS -> old : NONE)
+                    C[mine].hold = (NO_G_KEEP -> NONE : old)
                 :: else
                 fi;
                 if
-                :: C[mine].start != NONE && old >= C[mine].start -> C[mine].start = (FOLLOW -> old : NONE)
+                :: C[mine].start != NONE && old >= C[mine].start -> C[mine].start = old
                 :: else
                 fi
             :: else ->
@@ -518,9 +511,9 @@ init
         READ_SWITCHES;
         C[0].launch = 1;
         C[0].number = 1;
-        C[0].hold = (FOLLOW -> 3 : NONE);
+        C[0].hold = 3;
         C[0].pins = BIT(0) | BIT(1);
-        C[0].start = (FOLLOW -> 3 : NONE);
+        C[0].start = 3;
         acknowledged = BIT(0) | BIT(1);
         run World();
         PROCESSES

@@ -141,14 +141,13 @@ COMMITS = [
         held={"R8_BEFORE": MARGIN, "R8_NEWEST_BLOCK": "R8_BEFORE keeps more"}),
 ]
 
-# Groups, launches, holds and pins: retention.pml. G_SAME and G_FOLLOW are not in DESIGN 11: their removal is
-# what it says, or does not say (docs/protocol.md).
+# Groups, launches, holds and pins: retention.pml.
 RETENTION = [
     Configuration(
         "pins", "a trainer that becomes a zombie, and the next launch, from any checkpoint; a second group",
         "run Trainer(1, SLOT, 1); run Trainer(2, SLOT + 1, 3);", dict(MAXV=5, SLOTS=4), model="retention", large=True,
-        broken=["G_W", "G_AGAIN", "G_PIN_TRIM", "G_LAUNCH_TRIM", "G_HOLD", "G_CLEAR", "G_SAME", "G_LAST", "G_LAUNCH",
-                "G_MARKER"],
+        broken=["G_W", "G_AGAIN", "G_PIN_TRIM", "G_LAUNCH_TRIM", "G_HOLD", "G_RAISE", "G_KEEP", "G_SAME",
+                "G_LAUNCH", "G_MARKER"],
         held={"G_MAX": "G_PIN_TRIM and G_LAUNCH_TRIM: nothing is accepted that would lower W below trim"}),
     Configuration(
         "zombie", "the zombie tries twice, whatever its successor does meanwhile",
@@ -166,10 +165,6 @@ RETENTION = [
         "launches", "two launches that resume the group at once",
         "run Trainer(2, SLOT, 2); run Trainer(3, SLOT + 2, 2);", dict(MAXV=4, SLOTS=4, OTHERS=1),
         model="retention", broken=["G_NUMBER"]),
-    Configuration(
-        "running", "a launch that keeps fewer pins than the one before it",
-        "run Trainer(1, SLOT, 1); run Trainer(2, SLOT + 1, 3);", dict(MAXV=5, SLOTS=4, FOLLOW=1), model="retention",
-        large=True, broken=["G_FOLLOW"], held={"G_LAST": "G_FOLLOW: the hold is never cleared"}),
     Configuration(
         "removed", "a group that is removed while launches resume it",
         "run Trainer(2, SLOT, 1); run Trainer(3, SLOT + 1, 2); run Operator(1, SLOT + 3, 2, true);",

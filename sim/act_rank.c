@@ -28,6 +28,7 @@
 typedef enum slot_state {
     SLOT_FREE,
     SLOT_PLANNED,
+    SLOT_PASSED, /* its tag is not wanted */
     SLOT_READING,
     SLOT_READY,
     SLOT_AGAIN
@@ -166,7 +167,7 @@ static void save_cursor(process *p, rank *r)
     cursor_free(&at);
 }
 
-/* The cursor with which a job begins that leaves steps out. */
+/* The cursor with which a job begins that leaves steps out, or reads only some tags. */
 static void first_cursor(process *p, const rank *r, buf *json)
 {
     const sim_plan *plan = &p->sim->plan;
@@ -176,11 +177,14 @@ static void first_cursor(process *p, const rank *r, buf *json)
     cursor c = {.dp = plan->dp,
                 .step = chain_held(r->chain)->trim,
                 .skip_count = plan->skip_count,
-                .skips = skips};
+                .skips = skips,
+                .tag_count = plan->tagged ? TAGS_READ : 0,
+                .tags = (tag_range *)(uintptr_t)check_tags};
     memcpy(c.uuid, chain_genesis(r->chain)->uuid, UUID_BYTES);
     if (cursor_encode(&c, json) != BW_OK)
         sim_defect("a cursor that cannot be");
-    MARK(p->sim, SKIPS);
+    MARK_IF(p->sim, SKIPS, plan->skip_count > 0);
+    MARK_IF(p->sim, TAGS, plan->tagged);
 }
 
 /* Where the launch of its job began, in its own mesh: a step of another mesh from the beginning. */
@@ -211,7 +215,7 @@ static bool join_launch(process *p, rank *r)
     const group *g = manifest_group(m, view_text(j->name));
     if (g == NULL || !view_equal(g->launch, view_text(j->launch)))
         return false;
-    const bool given = j->how == LAUNCH_CURSOR;
+    const bool given = j->how == LAUNCH_CURSOR || j->how == LAUNCH_TIP;
     const bw_status status =
         launch_take(g, j->how, given ? &j->given : &j->start, &step, &item, &error);
     if (status == BW_OK && (step != j->start.step || item != j->start.item))
@@ -220,7 +224,9 @@ static bool join_launch(process *p, rank *r)
                     p->name, step, item, j->launch, j->start.step, j->start.item);
     else if (status != BW_OK && status != BW_LAUNCH_REUSED && status != BW_RANKS_DISAGREE)
         sim_violate(p->sim, "G2", "%s: %s", p->name, error.message);
-    else if (status == BW_RANKS_DISAGREE && g->has_hold)
+    /* Where in a step it began only the pin tells that it was resumed from, and that may be gone.
+     */
+    else if (status == BW_RANKS_DISAGREE && !g->pinned && (given || j->start.item == 0))
         sim_violate(p->sim, "G2", "%s: %s", p->name, error.message);
     r->launch = j->launches;
     return !p->sim->violated;
@@ -291,7 +297,7 @@ static void start(process *p, rank *r)
     if (r->job != NULL) {
         job_cursor(p, r, &first);
         json = buf_text(&first);
-    } else if (json == NULL && s->plan.skip_count > 0) {
+    } else if (json == NULL && (s->plan.skip_count > 0 || s->plan.tagged)) {
         first_cursor(p, r, &first);
         json = buf_text(&first);
     }
@@ -300,7 +306,7 @@ static void start(process *p, rank *r)
     else if (handout_start(r->handout, m, START_EARLIEST, 0, &error) != BW_OK)
         sim_violate(s, "I11", "%s cannot start: %s", p->name, error.message);
     buf_free(&first);
-    r->plan_step = handout_step(r->handout);
+    r->plan_step = handout_reading(r->handout);
     r->begins = true;
     r->phase = RANK_STARTS;
     p->moved = true;
@@ -353,6 +359,11 @@ static bool plan(process *p, rank *r, slot *at)
     bw_error error;
     if (!look_up(p, r, at->step, &d))
         return false;
+    if (handout_passes(r->handout, at->step, d.shape.tag)) {
+        MARK(p->sim, STEP_PASSED);
+        at->state = SLOT_PASSED;
+        return true;
+    }
     if (handout_plan(r->handout, at->step, 0, &d, &at->plan, &error) != BW_OK ||
         at->plan.needs_footer) {
         sim_violate(p->sim, "I11", "%s cannot read step %" PRIu64 ": %s", p->name, at->step,
@@ -365,7 +376,24 @@ static bool plan(process *p, rank *r, slot *at)
     return true;
 }
 
-static void look_ahead(process *p, rank *r)
+static void leave_front(rank *r)
+{
+    *slot_at(r, 0) = (slot){.state = SLOT_FREE};
+    r->first = (r->first + 1) % SLOTS_MAX;
+    r->count--;
+}
+
+/* All before the first slot was handed out or passed. */
+static bool pass_front(rank *r)
+{
+    bool passed = false;
+    for (; r->count > 0 && slot_at(r, 0)->state == SLOT_PASSED; passed = true)
+        leave_front(r);
+    handout_reach(r->handout, r->count > 0 ? slot_at(r, 0)->step : r->plan_step);
+    return passed;
+}
+
+static void look_further(process *p, rank *r)
 {
     const manifest *m = chain_held(r->chain);
     while (r->count < p->sim->plan.prefetch && r->plan_step < m->next) {
@@ -376,6 +404,13 @@ static void look_ahead(process *p, rank *r)
     for (uint32_t i = 0; i < r->count && !p->doomed && !p->sim->violated; i++)
         if (slot_at(r, i)->state == SLOT_PLANNED && !plan(p, r, slot_at(r, i)))
             break;
+}
+
+static void look_ahead(process *p, rank *r)
+{
+    do
+        look_further(p, r);
+    while (!p->doomed && !p->sim->violated && pass_front(r));
 }
 
 /* True: whole, and the slice that was asked for. */
@@ -462,9 +497,9 @@ static void hand_out(process *p, rank *r, slot *at)
     r->begins = false;
     if (at->plan.slice != kept(p)->slice)
         sim_violate(s, "I9", "%s reads slice %u", p->name, at->plan.slice);
-    if (at->step != handout_step(r->handout))
+    if (at->step != handout_reading(r->handout))
         sim_violate(s, "I11", "%s hands out step %" PRIu64 ", it stands at %" PRIu64, p->name,
-                    at->step, handout_step(r->handout));
+                    at->step, handout_reading(r->handout));
     if (t != NULL && !row->pad &&
         !tgb_item_is(t, at->plan.slice, item, at->bytes + row->offset, row->stored_bytes))
         sim_violate(s, "I10", "%s: item %u of step %" PRIu64 " has wrong bytes", p->name, item,
@@ -476,9 +511,8 @@ static void hand_out(process *p, rank *r, slot *at)
     if (handout_step(r->handout) == at->step)
         return;
     mem_free(at->bytes);
-    *at = (slot){.state = SLOT_FREE};
-    r->first = (r->first + 1) % SLOTS_MAX;
-    r->count--;
+    leave_front(r);
+    (void)pass_front(r);
 }
 
 static void hand_out_ready(process *p, rank *r)
@@ -563,7 +597,7 @@ static void at_end(process *p, rank *r)
     sim *s = p->sim;
     if (!handout_at_end(r->handout, chain_held(r->chain)))
         return;
-    check_stream_end(p, handout_step(r->handout));
+    check_stream_end(p, handout_reading(r->handout));
     kept(p)->ended = true;
     p->left = s->phase == PHASE_LIVENESS;
     story(s, p, "is at the end, step %" PRIu64, handout_step(r->handout));
@@ -635,7 +669,7 @@ void act_rank(sim *s, uint32_t index)
     process *p = process_add(s, &role_rank, name);
     p->keeps = sim_alloc(sizeof(checkpoints));
     kept(p)->slice = s->plan.rank_slices[index];
-    if (index == 0 && s->jobs[0] != NULL && s->plan.skip_count == 0) {
+    if (index == 0 && s->jobs[0] != NULL && s->plan.skip_count == 0 && !s->plan.tagged) {
         kept(p)->job = s->jobs[0];
         s->jobs[0]->has_rank = true;
     }

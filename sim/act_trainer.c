@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#define SALT_TIP 300u
 #define PATIENCE_NS (5 * NS_PER_S)
 #define EARLY_PAUSE_NS (40 * NS_PER_MS)
 #define FENCED_PAUSE_NS (12 * NS_PER_S)
@@ -57,7 +58,7 @@ static void born(process *p)
 static void dead(process *p, bool killed)
 {
     trainer *t = p->state;
-    if (killed && t->committing && t->makes) {
+    if (killed && t->committing && t->makes && !t->again) {
         MARK(p->sim, PIN_IN_DOUBT);
         saved *s = job_find(t->job, &t->making);
         if (s != NULL)
@@ -136,7 +137,10 @@ static void choose_start(process *p, trainer *t, const group *g)
         from = &j->saved[rng_below(&p->random, j->count)]; /* nobody promised to keep it */
     }
     if (from != NULL) {
-        t->how = LAUNCH_CURSOR;
+        /* What was made meanwhile is stale, at times. */
+        const uint64_t life = (uint64_t)p->index << 32 | p->life;
+        const bool tip = from->at.item == 0 && sim_draw_below(s, SALT_TIP, life, 6) == 0;
+        t->how = tip ? LAUNCH_TIP : LAUNCH_CURSOR;
         t->given = from->at;
         choose_mesh(p, t, &from->at);
         return;
@@ -287,7 +291,7 @@ static void refused(process *p, trainer *t, const commit_report *r)
     const bool launches = t->intent.kind == INTENT_LAUNCH;
     const uint64_t step = launches ? t->given.step : t->pin.step;
     story(s, p, "is refused: %s", r->error.message);
-    if (!r->open_unknown && t->makes)
+    if (!r->open_unknown && t->makes && !t->again)
         check_pin_lost(p, t->job->name, t->making.nonce);
     if (r->open_unknown && t->makes)
         t->making.in_doubt = true;

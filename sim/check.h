@@ -126,6 +126,11 @@ void check_finished(process *p, uint32_t id, uint64_t offset);
 void check_delivered(process *p, const delivery *d);
 void check_stream_end(process *p, uint64_t step);
 /** The step that follows `step`, beyond what the job leaves out. */
+/** Tags that a job of a tagged plan reads; the others it passes. */
+#define TAGS_READ 2u
+extern const tag_range check_tags[TAGS_READ];
+/** The step that is handed out after `step`, as far as the chain goes. */
+uint64_t check_next_read(const sim *s, uint64_t step);
 uint64_t check_next_step(const sim *s, uint64_t step);
 /** A cursor is saved: it must name what comes after the last item handed out. */
 void check_cursor(process *p, uint64_t step, uint32_t item);

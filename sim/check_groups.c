@@ -36,7 +36,7 @@ static bool bounds(const manifest *m, uint64_t *w, uint64_t *f)
     *w = *f = UINT64_MAX;
     for (uint32_t i = 0; i < m->group_count; i++) {
         const group *g = &m->groups[i];
-        uint64_t low = g->has_hold ? g->hold : UINT64_MAX, high = g->has_hold ? g->hold : 0;
+        uint64_t low = g->hold, high = g->hold;
         for (uint32_t k = 0; k < g->pin_count; k++) {
             low = g->pins[k].step < low ? g->pins[k].step : low;
             high = g->pins[k].step > high ? g->pins[k].step : high;
@@ -118,6 +118,8 @@ static uint64_t start_of(const launch_note *n, const manifest *last, const group
         return n->cursor_step;
     case LAUNCH_LATEST:
         return last->next;
+    case LAUNCH_TIP:
+        return n->cursor_step > last->next ? n->cursor_step : last->next;
     case LAUNCH_GROUP:
         break;
     case LAUNCH_EARLIEST:
@@ -154,9 +156,9 @@ static void check_launch(sim *s, const manifest *last, const group *was, const g
         sim_violate(s, "R7", "launch %s has number %" PRIu64, n->launch, is->launch_number);
     n->step = start_of(n, last, was, &n->item);
     n->made_version = version;
-    if (!is->has_hold || is->hold != n->step)
+    if (is->pinned || is->hold != n->step)
         sim_violate(s, "G7", "launch %s begins at step %" PRIu64 " and holds %" PRIu64, n->launch,
-                    n->step, is->has_hold ? is->hold : UINT64_MAX);
+                    n->step, is->hold);
     if (n->step < last->trim || n->step > last->next)
         sim_violate(s, "G7", "launch %s begins at step %" PRIu64 " of %" PRIu64 " … %" PRIu64,
                     n->launch, n->step, last->trim, last->next);
@@ -170,6 +172,7 @@ static void check_launch(sim *s, const manifest *last, const group *was, const g
     }
     MARK_IF(s, LAUNCH_RESUMED, was != NULL && n->start == LAUNCH_CURSOR);
     MARK_IF(s, LAUNCH_MID_STEP, n->item > 0);
+    MARK_IF(s, LAUNCH_TO_TIP, n->start == LAUNCH_TIP && n->step > n->cursor_step);
 }
 
 static pin_note *find_pin_note(history *h, view group_name, uint64_t nonce)
@@ -183,12 +186,13 @@ static pin_note *find_pin_note(history *h, view group_name, uint64_t nonce)
 static void pin_made(sim *s, const manifest *last, const group *is, const pin *p, uint64_t version)
 {
     pin_note *n = find_pin_note(s->history, is->name, p->nonce);
-    if (n == NULL || !is_text(is->launch, n->launch) || !is_text(p->id, n->id) ||
+    const bool again = n != NULL && is_text(is->launch, n->again);
+    if (n == NULL || !(again || is_text(is->launch, n->launch)) || !is_text(p->id, n->id) ||
         n->step != p->step || n->item != p->item || !hash_equal(&n->hash, &p->cursor_hash)) {
         sim_violate(s, "R7", "version %" PRIu64 " has a pin that its launch did not make", version);
         return;
     }
-    if (n->made_version != 0)
+    if (n->made_version != 0 && !again)
         sim_violate(s, "G7", "pin %s is made twice", n->id);
     if (n->lost)
         sim_violate(s, "I7", "pin %s was reported as definitely not made", n->id);
@@ -209,16 +213,26 @@ static bool release_asked(const history *h, const group *g, const pin *p)
     return false;
 }
 
+/* Where a pin stands that its launch found there and asked for all the same. */
+static bool pinned_again(const sim *s, const group *g, uint64_t step)
+{
+    for (size_t i = 0; i < s->history->pin_count; i++) {
+        const pin_note *n = &s->history->pins[i];
+        if (n->step == step && is_text(g->launch, n->again) && is_text(g->name, n->group))
+            return true;
+    }
+    return false;
+}
+
 static void check_pins(sim *s, const manifest *last, const group *was, const group *is,
                        uint64_t version)
 {
-    uint64_t freed = 0;
-    bool hold = was->has_hold;
+    uint64_t hold = was->hold;
+    bool pinned = was->pinned;
     for (uint32_t k = 0; k < was->pin_count; k++) {
         const pin *p = &was->pins[k], *still = find_pin(is, p);
         if (still != NULL && same_pin(still, p))
             continue;
-        freed = p->step > freed ? p->step : freed;
         if (!release_asked(s->history, was, p))
             sim_violate(s, "G7",
                         "version %" PRIu64 " releases a pin at step %" PRIu64
@@ -231,18 +245,19 @@ static void check_pins(sim *s, const manifest *last, const group *was, const gro
         if (old != NULL && same_pin(old, p))
             continue;
         pin_made(s, last, is, p, version);
-        MARK_IF(s, PIN_BELOW_HOLD, was->has_hold && p->step < was->hold);
-        hold &= p->step < was->hold;
+        MARK_IF(s, PIN_BELOW_HOLD, p->step < was->hold);
+        pinned |= p->step >= was->hold;
+        hold = p->step > hold ? p->step : hold;
     }
-    uint64_t at = was->hold;
-    if (!hold && is->pin_count == 0) {
-        hold = true;
-        at = freed;
-        MARK(s, LAST_PIN_RELEASED);
+    MARK_IF(s, LAST_PIN_RELEASED, was->pin_count > 0 && is->pin_count == 0);
+    if (hold == was->hold && is->hold > hold && pinned_again(s, is, is->hold)) {
+        hold = is->hold;
+        pinned = true;
+        MARK(s, HOLD_RAISED_BY_OLD_PIN);
     }
-    if (is->has_hold != hold || (hold && is->hold != at) || is->launch_number != was->launch_number)
+    if (is->pinned != pinned || is->hold != hold || is->launch_number != was->launch_number)
         sim_violate(s, "G7", "version %" PRIu64 ": the hold should be %" PRIu64 " and is %" PRIu64,
-                    version, hold ? at : UINT64_MAX, is->has_hold ? is->hold : UINT64_MAX);
+                    version, hold, is->hold);
 }
 
 static void check_removed(sim *s, const group *was, uint64_t version)
@@ -257,7 +272,7 @@ static void check_removed(sim *s, const group *was, uint64_t version)
 static bool same_group(const group *a, const group *b)
 {
     return view_equal(a->launch, b->launch) && a->launch_number == b->launch_number &&
-           a->has_hold == b->has_hold && a->hold == b->hold && a->last_version == b->last_version &&
+           a->pinned == b->pinned && a->hold == b->hold && a->last_version == b->last_version &&
            hash_equal(&a->cursor_hash, &b->cursor_hash) && keeps_pins(a, b);
 }
 
@@ -584,7 +599,7 @@ bool check_keeps(const sim *s, const char *group_name, const char *launch, uint6
     const group *g = last != NULL ? manifest_group(last, view_text(group_name)) : NULL;
     if (g == NULL || !is_text(g->launch, launch))
         return false;
-    bool keeps = g->has_hold && g->hold <= step;
+    bool keeps = g->hold <= step;
     for (uint32_t k = 0; k < g->pin_count; k++)
         keeps |= g->pins[k].step <= step;
     return keeps;

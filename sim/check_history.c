@@ -121,6 +121,14 @@ void check_finished(process *p, uint32_t id, uint64_t offset)
                     (int)('a' + id), offset);
 }
 
+const tag_range check_tags[TAGS_READ] = {{1, 1}, {3, TAG_ANY}};
+
+static bool is_read(const sim *s, uint64_t step)
+{
+    const uint64_t tag = model_of(s)->steps[step].tgb->tag;
+    return !s->plan.tagged || tag == 1 || tag >= 3;
+}
+
 void check_delivered(process *p, const delivery *d)
 {
     sim *s = p->sim;
@@ -129,6 +137,9 @@ void check_delivered(process *p, const delivery *d)
     if (d->step >= m->step_count || m->steps[d->step].tgb->nonce != d->nonce)
         sim_violate(s, "I9", "%s hands out step %" PRIu64 ", which is another TGB", p->name,
                     d->step);
+    else if (d->item == 0 && !is_read(s, d->step))
+        sim_violate(s, "G2", "%s hands out step %" PRIu64 ", which has a tag that nobody wants",
+                    p->name, d->step);
 }
 
 uint64_t check_next_step(const sim *s, uint64_t step)
@@ -137,6 +148,14 @@ uint64_t check_next_step(const sim *s, uint64_t step)
     for (uint32_t i = 0; i < s->plan.skip_count; i++)
         if (s->plan.skips[i][0] <= step && step < s->plan.skips[i][1])
             step = s->plan.skips[i][1];
+    return step;
+}
+
+uint64_t check_next_read(const sim *s, uint64_t step)
+{
+    step = check_next_step(s, step);
+    while (step < model_of(s)->step_count && !is_read(s, step))
+        step = check_next_step(s, step);
     return step;
 }
 
@@ -162,6 +181,16 @@ void check_stream_end(process *p, uint64_t step)
 {
     sim *s = p->sim;
     const model *m = model_of(s);
+    const history *h = s->history;
+    for (size_t i = h->delivery_count; i > 0; i--) {
+        const delivery *last = &h->deliveries[i - 1];
+        if (last->process != p->index || last->life != p->life)
+            continue;
+        if (check_next_read(s, last->step) < m->step_count)
+            sim_violate(s, "G2", "%s ends after step %" PRIu64 " of %zu", p->name, last->step,
+                        m->step_count);
+        break;
+    }
     /* A range that is left out may reach beyond the end. */
     if (!m->sealed || (s->plan.skip_count == 0 ? step != m->step_count : step < m->step_count))
         sim_violate(s, "G2", "%s ends at step %" PRIu64 " of %zu", p->name, step, m->step_count);
@@ -239,7 +268,7 @@ static void check_deliveries(sim *s, const model *m)
         if (before == NULL || before->life != d->life || d->begins)
             continue;
         const bool next_item = d->step == before->step && d->item == before->item + 1;
-        const bool next_step = d->step == check_next_step(s, before->step) && d->item == 0 &&
+        const bool next_step = d->step == check_next_read(s, before->step) && d->item == 0 &&
                                before->item + 1 == m->steps[before->step].tgb->items;
         if (!next_item && !next_step)
             sim_violate(s, "I11", "item %u of step %" PRIu64 " follows item %u of step %" PRIu64,

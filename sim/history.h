@@ -28,7 +28,7 @@ typedef struct tgb {
     struct tgb *bucket_next;
     uint64_t nonce;
     uint32_t id, epoch, process, life;
-    uint64_t seq, start, end;
+    uint64_t seq, start, end, tag;
     uint32_t items, parts;
     object *objects[TGB_PARTS_MAX];
     blob *contents[TGB_PARTS_MAX];
@@ -79,6 +79,7 @@ typedef struct launch_note {
 /** A pin that a trainer asked for. */
 typedef struct pin_note {
     char group[NAME_TEXT], launch[NAME_TEXT], id[NAME_TEXT];
+    char again[NAME_TEXT]; /* the launch that asked for it anew when it was there */
     uint64_t nonce, step;
     uint32_t item;
     hash128 hash;

@@ -70,6 +70,9 @@
     X(ROLLBACK, "a rank went back to an older cursor")                                             \
     X(ROLLBACK_MID_STEP, "a rank went on in the middle of a step")                                 \
     X(SKIPS, "a job began that leaves steps out")                                                  \
+    X(TAGS, "a job began that reads only some tags")                                               \
+    X(STEP_PASSED, "a rank passed over a step of another tag")                                     \
+    X(LAUNCH_TO_TIP, "a launch skipped to the tip")                                                \
     X(DRY_SWEEP, "a sweep that only looks")                                                        \
     X(FOLLOWED_FAR, "one walk went over more than sixty versions")                                 \
     X(RANK_SEGMENT, "a rank found a step through a segment")                                       \
@@ -105,7 +108,9 @@
     X(PIN_DOUBT_WITNESSED, "the next launch found a pin in doubt made")                            \
     X(PIN_DOUBT_GONE, "the next launch found a pin in doubt not made")                             \
     X(PIN_RECONCILED, "a launch released what its checkpoints do not have")                        \
-    X(LAST_PIN_RELEASED, "the last pin was released and became the hold")                          \
+    X(LAST_PIN_RELEASED, "the last pin was released: the hold remains")                            \
+    X(PINNED_AGAIN, "a launch asked for a pin that an earlier one had made")                       \
+    X(HOLD_RAISED_BY_OLD_PIN, "the hold went up to a pin that was there already")                  \
     X(GROUP_GONE, "a trainer's group was removed")                                                 \
     X(GROUP_REMOVED, "an operator removed a group")                                                \
     X(FORGOTTEN, "an operator forgot a producer")                                                  \

@@ -55,6 +55,7 @@ typedef struct sim_plan {
     uint32_t rank_slices[2];
     uint32_t skip_count; /* ranges that the job leaves out, from its first cursor on */
     uint64_t skips[2][2];
+    bool tagged; /* batches have tags, and the job reads only some */
     uint32_t groups;
     uint32_t max_lag, max_bytes; /* 0: no limit */
     bool group_rivals, removes, forgets;

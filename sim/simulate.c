@@ -199,6 +199,9 @@ static void draw_plan(sim *s, const sim_options *options)
     p->max_lag = pick(s, 0, 2) == 0 ? pick(s, 8, 40) : 0;
     p->max_bytes = pick(s, 0, 2) == 0 ? 1000 * pick(s, 40, 120) : 0;
     p->feud = p->producers > p->ids && pick(s, 0, 3) == 0;
+    rng own; /* so that what is drawn above stays what it was before there were tags */
+    rng_seed(&own, s->seed ^ 0x74616773);
+    p->tagged = rng_below(&own, 4) == 0;
 }
 
 static void make_genesis(sim *s)

@@ -117,7 +117,8 @@ void tgb_make(sim *s, tgb *t, uint64_t part_seed, descriptor *d, buf *side)
     put_footer(s, t, &l, &foot);
     if (tgb_pack(l.lengths, l.slices, s->genesis.part_bytes, foot.size, places, &extent) != BW_OK)
         sim_defect("a TGB that cannot be packed");
-    d->shape = (shape){.items = t->items, .footer_bytes = (uint32_t)foot.size};
+    t->tag = s->plan.tagged ? part_seed / 768 % 4 : 0;
+    d->shape = (shape){.items = t->items, .footer_bytes = (uint32_t)foot.size, .tag = t->tag};
     if (shape_places(&d->shape, l.lengths, l.slices, side) != BW_OK || extent.parts > TGB_PARTS_MAX)
         sim_defect("a TGB with too many places");
     d->shape.parts = (uint16_t)extent.parts;

@@ -70,13 +70,22 @@ static void make_room(process *p, trainer *t)
     }
 }
 
+static void make_pin(trainer *t, const saved *from)
+{
+    t->pin = (pin){.id = view_text(from->id),
+                   .nonce = from->nonce,
+                   .step = from->at.step,
+                   .item = from->at.item};
+    if (cursor_hash(&from->at, &t->pin.cursor_hash) != BW_OK)
+        sim_defect("no memory");
+    t->makes = true;
+    t->again = false;
+}
+
 /* Notes what is asked for. */
 static void ask_for(sim *s, trainer *t, const saved *new)
 {
-    t->pin = (pin){
-        .id = view_text(new->id), .nonce = new->nonce, .step = new->at.step, .item = new->at.item};
-    if (cursor_hash(&new->at, &t->pin.cursor_hash) != BW_OK)
-        sim_defect("no memory");
+    make_pin(t, new);
     pin_note *n = history_pin(s->history);
     memcpy(n->group, t->job->name, sizeof t->job->name);
     memcpy(n->launch, t->launch, sizeof n->launch);
@@ -85,8 +94,37 @@ static void ask_for(sim *s, trainer *t, const saved *new)
     n->step = t->pin.step;
     n->item = t->pin.item;
     n->hash = t->pin.cursor_hash;
-    t->makes = true;
     job_add(t->job, new);
+}
+
+/* The job came back from an older checkpoint and is as far as it was once: the file is there, the
+ * pin too. */
+static bool ask_again(process *p, trainer *t)
+{
+    sim *s = p->sim;
+    const saved *new = &t->making;
+    uint32_t k = 0;
+    hash128 hash, old;
+    while (k < t->live_count && strcmp(t->live[k].id, new->id) != 0)
+        k++;
+    if (t->in_place || k == t->live_count || rng_below(&p->random, 2) == 0)
+        return false;
+    if (cursor_hash(&t->live[k].at, &old) != BW_OK || cursor_hash(&new->at, &hash) != BW_OK)
+        sim_defect("no memory");
+    if (!hash_equal(&hash, &old))
+        return false;
+    t->making = t->live[k];
+    t->live_count--;
+    memmove(&t->live[k], &t->live[k + 1], (t->live_count - k) * sizeof *t->live);
+    make_pin(t, &t->making);
+    t->again = true;
+    for (size_t i = 0; i < s->history->pin_count; i++) {
+        pin_note *n = &s->history->pins[i];
+        if (n->nonce == t->making.nonce && strcmp(n->group, t->job->name) == 0)
+            memcpy(n->again, t->launch, sizeof n->again);
+    }
+    MARK(s, PINNED_AGAIN);
+    return true;
 }
 
 /* The cursor that all ranks agree on. */
@@ -113,7 +151,8 @@ static void save(process *p, trainer *t)
         (void)snprintf(new->id, sizeof new->id, "last");
     else
         (void)snprintf(new->id, sizeof new->id, "c%" PRIu64 ".%u", new->at.step, new->at.item);
-    ask_for(s, t, new);
+    if (!ask_again(p, t))
+        ask_for(s, t, new);
     /* What it replaces, and what is too old. */
     const uint32_t keep = t->in_place ? 1 : t->keep;
     for (uint32_t k = 0; k < t->live_count; k++)
@@ -161,10 +200,6 @@ void train_pinned(process *p, trainer *t)
     for (uint32_t k = 0; k < t->drop_count; k++)
         if (rng_below(&p->random, 3) > 0) /* sometimes the file is forgotten */
             job_drop(t->job, &t->dropping[k]);
-    /* Without a pin the group holds what it pinned last, be that ahead of the job. */
-    for (uint32_t k = 0; k < t->drop_count && left == 0 && !t->makes; k++)
-        if (t->dropping[k].at.step > t->start_step)
-            t->start_step = t->dropping[k].at.step;
     t->drop_count = 0;
     if (!t->makes)
         return;

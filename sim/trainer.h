@@ -72,6 +72,7 @@ typedef struct trainer {
     uint32_t live_count;
     saved making;
     bool makes;
+    bool again; /* … what an earlier launch made */
     pin pin;
     pin_key keys[PINS_MAX];
     saved dropping[PINS_MAX];

@@ -502,6 +502,15 @@ def simulator_section(seeds, minutes):
     return section
 
 
+def aarch64_section(run):
+    """Cross-compiled, under user-mode emulation: CRC by that hardware, alignment, the golden files."""
+    files = [path for layer in ("base", "codec") for path in (ROOT / "tests/unit" / layer).glob("test_*.c")]
+    names = [str(path.relative_to(ROOT).with_suffix("")) for path in files] + ["tests/golden/test_golden"]
+    folder = run.step(["sh", "tools/setup", "--full"]) and configure(run, run.name, "gcc", AARCH64, names)
+    for suite in ("base", "codec", "golden") if folder else ():
+        print(f"    {suite} {run_suite(run, folder, suite).passed}")
+
+
 # ---- the table ---------------------------------------------------------------------------------
 
 GCC = ["-Dwerror=true"]
@@ -512,6 +521,7 @@ FUZZ = [*CLANG, "-Dfuzz=true", "-Db_sanitize=address,undefined", "-Dbench=false"
 SIMULATOR = ["--buildtype=release", "-Db_ndebug=false", "-Dbench=false"]
 ANALYZER = ["--buildtype=plain", "-Dtests=false", "-Dbench=false",
             "-Dc_args=-fanalyzer -O1 -g -DBW_ANALYZE"]
+AARCH64 = ["--cross-file", "tools/aarch64.ini", "-Dwerror=true", "-Dbench=false"]
 COVERAGE = ["-Db_coverage=true", "-Doptimization=0", "-Dbench=false"]
 
 CRASH = ["python3", "tests/crash/run.py"]
@@ -590,13 +600,14 @@ SECTIONS: List[Section] = [
     Section("model", "the Spin model: clean with all rules, violated without any", 8, 30,
             programs(["python3", "-B", "tests/model/test_run.py"], ["python3", "-B", "model/run", "--sample"]),
             programs(["python3", "-B", "tests/model/test_run.py"], ["python3", "-B", "model/run"])),
-    Section("scope", "every reachable state of small namespaces, through the real machines", 8, 30,
+    Section("scope", "every reachable state of small namespaces, through the real machines", 8, 60,
             programs(["python3", "-B", "tests/scope/test_scope.py"], ["python3", "-B", "sim/scope/check"], show=60),
             programs(["python3", "-B", "tests/scope/test_scope.py"], ["python3", "-B", "sim/scope/check", "--full"],
                      show=80)),
     Section("demo", "sh tools/demo, to its verdict", 4, 4, demo_section),
     Section("clang-tidy", "clang-tidy of src and cli", 0, 20, clang_tidy_section),
     Section("cppcheck", "cppcheck of everything", 0, 10, cppcheck_section),
+    Section("aarch64", "base, codec and golden files on aarch64, under emulation", 0, 15, aarch64_section),
     Section("analyzer", "gcc's analyser over src and cli, each finding answered", 0, 25, analyzer_section),
 ]
 

@@ -6,6 +6,7 @@
 
 #include <batchweave/config.h>
 #include <batchweave/consumer.h>
+#include <batchweave/doctor.h>
 #include <batchweave/error.h>
 #include <batchweave/group.h>
 #include <batchweave/producer.h>

@@ -5,9 +5,13 @@
  * global order.
  *
  * The position in the mesh comes from properties d, c; or rank, world (with tp, pp, cp: rank =
- * ((pp·DP+d)·CP+c)·TP+tp); or, when none of them is set, from torchrun's environment (RANK,
- * WORLD_SIZE). The consumers of one bw_space share one follower of the chain. One thread calls next
- * and cursor; the other calls from any thread.
+ * ((pp·DP+d)·CP+c)·TP+tp); or, when none of them is set, from the environment: torchrun's RANK and
+ * WORLD_SIZE, Slurm's SLURM_PROCID and SLURM_NTASKS, Open MPI's OMPI_COMM_WORLD_RANK and _SIZE,
+ * PMI_RANK and PMI_SIZE. All that are there must agree (BW_INVALID names two that do not), but a
+ * process that torchrun started (TORCHELASTIC_RUN_ID) asks only torchrun.
+ *
+ * The consumers of one bw_space share one follower of the chain. One thread calls next and cursor;
+ * the other calls from any thread.
  */
 #ifndef BATCHWEAVE_CONSUMER_H
 #define BATCHWEAVE_CONSUMER_H
@@ -34,6 +38,15 @@ typedef struct bw_cursor bw_cursor;
  * set, the group's newest pin, else its hold; a new group or none begins at the first retained
  * step. BW_CURSOR_FOREIGN, BW_CURSOR_REWRITTEN, BW_TRIMMED, BW_BEYOND_END, BW_MESH_MISMATCH.
  * `latest` without a group is refused for several ranks: each would resolve it alone.
+ *
+ * Property `tags`: only steps whose tag (bw_batch_meta) is wanted are handed out, all others are
+ * passed over by every rank alike; the cursor carries them, so that a restart wants the same unless
+ * it says otherwise. Property `skip_to_tip` (rollouts gone stale): a job goes on behind the newest
+ * step, and its cursor says which steps it skipped; only from a step's beginning
+ * (BW_CURSOR_INVALID). With a group both are part of the launch: a rank that wants other tags or
+ * does not skip gets BW_RANKS_DISAGREE. Several ranks without a group are refused (BW_INVALID):
+ * resolve the start once and give all of them that cursor (bw_cursor_begin). BW_UNSUPPORTED: tags
+ * where several steps are one training step (scale_batch, dp above the namespace's).
  */
 bw_status bw_consumer_open(bw_space *space, const char *group, const bw_config *config,
                            const bw_cursor *from, int64_t timeout_ns, bw_consumer **consumer,
@@ -81,6 +94,18 @@ int bw_cursor_equal(const bw_cursor *a, const bw_cursor *b);
 const char *bw_cursor_json(const bw_cursor *cursor);
 /** BW_CURSOR_INVALID says where. */
 bw_status bw_cursor_parse(const char *json, size_t bytes, bw_cursor **cursor, bw_error *error);
+
+/**
+ * Where a job without a group begins, resolved once, by who can tell all its ranks: properties
+ * start, tags, skip_to_tip, dp and rescale as bw_consumer_open takes them. Writes and holds
+ * nothing.
+ */
+bw_status bw_cursor_begin(bw_space *space, const bw_config *config, const bw_cursor *from,
+                          int64_t timeout_ns, bw_cursor **cursor, bw_error *error);
+/** `from`, and steps [first, end) are skipped too (a loss spike): a cursor to go on from with all
+ * ranks. BW_CURSOR_INVALID: an empty range, or more than 1,024 ranges. */
+bw_status bw_cursor_skip(const bw_cursor *from, uint64_t first, uint64_t end, bw_cursor **cursor,
+                         bw_error *error);
 
 /** Why next would wait, as one JSON object (docs/reports.md). */
 bw_status bw_consumer_wait_reason(bw_consumer *consumer, char *json, size_t cap, size_t *length,

@@ -55,6 +55,8 @@ bw_status bw_batch_meta(bw_batch *batch, uint64_t tag, const void *json, size_t 
  * batch. Waits while the staging budget is full, or while as many events as property `events` were
  * not taken (take them from another thread or between puts, or open with events=0: without that a
  * put with BW_FOREVER would wait for ever): BW_TIMEOUT says which, nothing is lost, put again.
+ * With property `compress` this call packs the items with zstd, each for itself and only where that
+ * makes it shorter, in the caller's thread; consumers unpack them by themselves.
  * BW_UNSET_ITEM names the first item never set. BW_TOO_LARGE when it could never be published.
  * BW_FINISHED behind a finish.
  */

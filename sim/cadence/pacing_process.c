@@ -19,7 +19,7 @@
 #define BATCH_OFFSETS 10u
 
 static const char state_text[STATE_BYTES + 1] =
-    "the resume state of a producer is about as long as this line is..";
+    "the resume state of a producer is about as long as this line is.";
 static view states[PUBLISH_MAX];
 
 static bool connect(pacing_process *x)

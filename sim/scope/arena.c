@@ -2,12 +2,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "arena.h"
 
+#include "lines.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define ARENA_BYTES (1u << 20)
 #define STACK_BYTES (24u << 10)
+/* In a snapshot: so many lines of zeros. */
+#define ZEROS (1u << 31)
 
 #define WRAPPED(result, name, ...)                                                                 \
     result __real_##name(__VA_ARGS__);                                                             \
@@ -33,8 +36,8 @@ static struct {
     bool open;
     size_t top;
     uint64_t nonce;
-    _Alignas(64) uint8_t memory[ARENA_BYTES];
-    uint8_t packed[ARENA_BYTES + ARENA_BYTES / 2];
+    _Alignas(LINE_BYTES) uint8_t memory[ARENA_BYTES];
+    uint32_t packed[ARENA_BYTES / LINE_BYTES + 1];
 } arena;
 
 void scope_defect(const char *what)
@@ -195,44 +198,38 @@ void *arena_root(void)
     return arena.memory + sizeof(cell);
 }
 
-/* Words: how many zeros, how many others, the others. */
+/* The size, and the number of each line. */
 snapshot arena_pack(hash128 *hash)
 {
-    const uint64_t *in = (const uint64_t *)(const void *)arena.memory;
-    uint64_t *out = (uint64_t *)(void *)arena.packed;
-    const size_t words = arena.top / 8;
-    size_t used = 0;
-    out[used++] = arena.top;
-    for (size_t i = 0; i < words;) {
-        size_t zeros = 0, others = 0;
-        while (i + zeros < words && in[i + zeros] == 0)
-            zeros++;
-        i += zeros;
-        while (i + others < words && in[i + others] != 0)
-            others++;
-        out[used++] = (uint64_t)zeros << 32 | others;
-        memcpy(out + used, in + i, others * 8);
-        used += others;
-        i += others;
+    uint32_t count = 0, zeros = 0;
+    arena.packed[count++] = (uint32_t)arena.top;
+    for (size_t at = 0; at < arena.top; at += LINE_BYTES) {
+        const uint32_t line = lines_put(arena.memory + at);
+        if (line >= ZEROS)
+            scope_defect("too many lines");
+        if (line != 0)
+            zeros = 0;
+        else if (zeros++ > 0)
+            count--;
+        arena.packed[count++] = line != 0 ? line : ZEROS | zeros;
     }
-    if (hash_bytes(out, used * 8, hash) != BW_OK)
+    if (hash_bytes(arena.packed, count * sizeof arena.packed[0], hash) != BW_OK)
         scope_defect("no memory for a hash");
-    return (snapshot){arena.packed, (uint32_t)(used * 8)};
+    return (snapshot){arena.packed, count};
 }
 
 void arena_unpack(const snapshot *s)
 {
-    const uint64_t *in = (const uint64_t *)(const void *)s->bytes;
-    uint64_t *out = (uint64_t *)(void *)arena.memory;
-    const size_t words = s->size / 8;
+    uint8_t *at = arena.memory;
     arena_clear();
-    arena.top = (size_t)in[0];
-    for (size_t i = 1, at = 0; i < words;) {
-        const size_t zeros = (size_t)(in[i] >> 32), others = (size_t)(in[i] & UINT32_MAX);
-        at += zeros;
-        memcpy(out + at, in + i + 1, others * 8);
-        at += others;
-        i += 1 + others;
+    arena.top = s->lines[0];
+    for (uint32_t i = 1; i < s->count; i++) {
+        if ((s->lines[i] & ZEROS) != 0) {
+            at += (size_t)(s->lines[i] & ~ZEROS) * LINE_BYTES;
+            continue;
+        }
+        memcpy(at, lines_at(s->lines[i]), LINE_BYTES);
+        at += LINE_BYTES;
     }
 }
 

@@ -17,10 +17,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/** A process put aside: its arena without the runs of zeros. */
+/** A process put aside: the lines of its arena (lines.h). */
 typedef struct snapshot {
-    uint8_t *bytes;
-    uint32_t size;
+    uint32_t *lines;
+    uint32_t count;
 } snapshot;
 
 /** Empties the arena. */

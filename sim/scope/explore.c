@@ -3,6 +3,7 @@
 #include "explore.h"
 
 #include "arena.h"
+#include "marks.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,29 +13,42 @@
 #define PROGRESS_SECONDS 10.0
 #define PATH_MAX_LENGTH 256u
 
-typedef struct mark {
-    uint64_t a, b; /* 0, 0: free */
-} mark;
+/* Looked up together, so that their marks arrive from memory while others are made. */
+#define BATCH 64u
+#define CHUNK 4096u
 
 typedef struct step {
     uint32_t parent;
     choice choice;
 } step;
 
-typedef struct layer {
-    world *worlds;
-    uint32_t *numbers;
-    uint64_t count, capacity;
-} layer;
+/* A state to be left; `number` as met, when paths are kept. */
+typedef struct entry {
+    world world;
+    uint32_t number;
+} entry;
+
+typedef struct chunk {
+    struct chunk *next;
+    uint32_t put, taken;
+    entry entries[CHUNK];
+} chunk;
+
+typedef struct candidate {
+    world world;
+    mark mark;
+    step step;
+} candidate;
 
 static struct {
     const explore_options *options;
     explore_result *result;
-    mark *marks;
-    uint64_t slots;
     step *steps;
-    uint64_t step_capacity;
-    layer now, next;
+    chunk *first, *last;
+    uint64_t waiting; /* states in all chunks */
+    uint64_t width;   /* states of this depth */
+    candidate batch[BATCH];
+    uint32_t batched;
     double started, told;
     bool stopped;
 } run;
@@ -46,86 +60,68 @@ static double seconds(void)
     return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-/* 128 bits of every byte of the state: with 10^8 states two fall together once in 10^22 searches.
- */
-static mark mark_of(const world *w)
+/* ---- states to be left: first in, first out ---- */
+
+static void push(const world *w, uint64_t number)
 {
-    uint64_t words[sizeof(world) / 8];
-    mark m = {0x9e3779b97f4a7c15u, 0xc2b2ae3d27d4eb4fu};
-    _Static_assert(sizeof(world) % 8 == 0, "a world is whole words");
-    memcpy(words, w, sizeof words);
-    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
-        m.a = (m.a ^ words[i]) * 0xff51afd7ed558ccdu;
-        m.a ^= m.a >> 32;
-        m.b = (m.b + words[i]) * 0xc4ceb9fe1a85ec53u;
-        m.b ^= m.b >> 29;
+    if (run.last == NULL || run.last->put == CHUNK) {
+        chunk *c = scope_alloc(sizeof *c);
+        if (run.last != NULL)
+            run.last->next = c;
+        else
+            run.first = c;
+        run.last = c;
     }
-    m.a = arena_mix(m.a);
-    m.b = arena_mix(m.b ^ m.a) | 1;
-    return m;
+    run.last->entries[run.last->put++] = (entry){*w, (uint32_t)number};
+    run.waiting++;
 }
 
-static mark *find(const mark *m)
+static entry pop(void)
 {
-    uint64_t at = m->a & (run.slots - 1);
-    while (run.marks[at].b != 0 && (run.marks[at].a != m->a || run.marks[at].b != m->b))
-        at = (at + 1) & (run.slots - 1);
-    return &run.marks[at];
-}
-
-static void grow_marks(void)
-{
-    if (run.slots > 0 && 10 * (run.result->states + 1) < 7 * run.slots)
-        return;
-    mark *old = run.marks;
-    const uint64_t slots = run.slots;
-    run.slots = slots > 0 ? 2 * slots : 1u << 16;
-    run.marks = scope_alloc(run.slots * sizeof *run.marks);
-    for (uint64_t i = 0; i < slots; i++)
-        if (old[i].b != 0)
-            *find(&old[i]) = old[i];
-    free(old);
-}
-
-static void push(layer *l, const world *w, uint32_t number)
-{
-    if (l->count == l->capacity) {
-        l->capacity = l->capacity > 0 ? l->capacity * 3 / 2 : 1024;
-        l->worlds = realloc(l->worlds, l->capacity * sizeof *l->worlds);
-        l->numbers = realloc(l->numbers, l->capacity * sizeof *l->numbers);
-        if (l->worlds == NULL || l->numbers == NULL)
-            scope_defect("no memory");
+    chunk *c = run.first;
+    const entry e = c->entries[c->taken++];
+    run.waiting--;
+    if (c->taken == c->put) {
+        run.first = c->next;
+        if (run.first == NULL)
+            run.last = NULL;
+        free(c);
     }
-    l->worlds[l->count] = *w;
-    l->numbers[l->count++] = number;
+    return e;
 }
 
-static void keep_step(uint64_t number, uint32_t parent, const choice *c)
+/* ---- states met ---- */
+
+static void meet(const candidate *c)
 {
-    if (!run.options->keeps_paths)
+    if (!marks_put(&c->mark))
         return;
-    if (number >= run.step_capacity) {
-        run.step_capacity = run.step_capacity > 0 ? run.step_capacity * 3 / 2 : 1024;
-        run.steps = realloc(run.steps, run.step_capacity * sizeof *run.steps);
-        if (run.steps == NULL)
-            scope_defect("no memory");
+    if (run.result->states == run.options->states_max) {
+        run.result->full = run.stopped = true;
+        return;
     }
-    run.steps[number] = (step){parent, *c};
-}
-
-static void meet(const world *w, uint32_t parent, const choice *c)
-{
-    const mark m = mark_of(w);
-    grow_marks();
-    mark *slot = find(&m);
-    if (slot->b != 0)
-        return;
-    *slot = m;
     const uint64_t number = run.result->states++;
-    if (number >= UINT32_MAX)
-        scope_defect("too many states");
-    keep_step(number, parent, c);
-    push(&run.next, w, (uint32_t)number);
+    if (run.steps != NULL)
+        run.steps[number] = c->step;
+    push(&c->world, number);
+}
+
+static void meet_batch(void)
+{
+    for (uint32_t i = 0; i < run.batched && !run.stopped; i++)
+        meet(&run.batch[i]);
+    run.batched = 0;
+}
+
+static void add(const world *w, uint32_t parent, const choice *c)
+{
+    uint64_t words[sizeof *w / 8];
+    _Static_assert(sizeof *w % 8 == 0, "a world is whole words");
+    memcpy(words, w, sizeof words);
+    run.batch[run.batched++] =
+        (candidate){*w, marks_of(words, sizeof words / sizeof words[0]), {parent, *c}};
+    if (run.batched == BATCH)
+        meet_batch();
 }
 
 static void progress(bool always)
@@ -139,8 +135,8 @@ static void progress(bool always)
                   "scope: %.0f s, depth %" PRIu64 ", %" PRIu64 " states (%" PRIu64
                   " at this depth), %" PRIu64
                   " transitions, %u situations (%.0f MB), %u manifests\n",
-                  now - run.started, r->depth, r->states, run.now.count, r->transitions,
-                  locals_count(), (double)locals_bytes() / 1e6, contents_count());
+                  now - run.started, r->depth, r->states, run.width, r->transitions, locals_count(),
+                  (double)locals_bytes() / 1e6, contents_count());
 }
 
 static void broken(uint32_t number, const choice *last)
@@ -149,7 +145,7 @@ static void broken(uint32_t number, const choice *last)
     r->violations = 1;
     (void)snprintf(r->violation, sizeof r->violation, "%s", world_violation());
     run.stopped = true;
-    if (!run.options->keeps_paths)
+    if (run.steps == NULL)
         return;
     uint32_t length = 0;
     for (uint32_t at = number; at != 0; at = run.steps[at].parent)
@@ -163,32 +159,40 @@ static void broken(uint32_t number, const choice *last)
         r->path[--length] = run.steps[at].choice;
 }
 
-static void leave(const world *w, uint32_t number)
+static void leave(const entry *e)
 {
     choice choices[CHOICES_MAX];
     world next;
-    const uint32_t count = world_choices(w, choices);
+    const uint32_t count = world_choices(&e->world, choices);
     if (count == 0) {
         run.result->ends++;
-        if (!world_judge_end(w))
-            broken(number, NULL);
+        if (!world_judge_end(&e->world))
+            broken(e->number, NULL);
         return;
     }
     for (uint32_t i = 0; i < count && !run.stopped; i++) {
         run.result->transitions++;
-        if (world_take(w, &choices[i], &next))
-            meet(&next, number, &choices[i]);
+        if (world_take(&e->world, &choices[i], &next))
+            add(&next, e->number, &choices[i]);
         else
-            broken(number, &choices[i]);
+            broken(e->number, &choices[i]);
     }
 }
 
-static void check_limits(void)
+static void leave_depth(void)
 {
-    const explore_options *o = run.options;
-    if ((o->states_max > 0 && run.result->states >= o->states_max) ||
-        (o->seconds_max > 0 && seconds() - run.started >= o->seconds_max))
-        run.stopped = true;
+    run.width = run.waiting;
+    for (uint64_t i = 0; i < run.width && !run.stopped; i++) {
+        const entry e = pop();
+        leave(&e);
+        if (i % 4096 == 0) {
+            progress(false);
+            run.stopped |=
+                run.options->seconds_max > 0 && seconds() - run.started >= run.options->seconds_max;
+        }
+    }
+    meet_batch();
+    run.result->depth++;
 }
 
 void explore(const explore_options *options, explore_result *result)
@@ -199,23 +203,16 @@ void explore(const explore_options *options, explore_result *result)
     run.options = options;
     run.result = result;
     run.started = run.told = seconds();
+    marks_setup(options->states_max);
+    if (options->keeps_paths)
+        run.steps = scope_alloc(options->states_max * sizeof *run.steps);
     world_begin(&first);
-    meet(&first, 0, &(choice){0});
-    while (run.next.count > 0 && !run.stopped) {
-        layer done = run.now;
-        run.now = run.next;
-        done.count = 0;
-        run.next = done;
-        for (uint64_t i = 0; i < run.now.count && !run.stopped; i++) {
-            leave(&run.now.worlds[i], run.now.numbers[i]);
-            if (i % 4096 == 0) {
-                progress(false);
-                check_limits();
-            }
-        }
-        result->depth++;
-    }
+    add(&first, 0, &(choice){0});
+    meet_batch();
+    while (run.waiting > 0 && !run.stopped)
+        leave_depth();
     result->complete = !run.stopped;
     result->seconds = seconds() - run.started;
+    result->doubt = marks_doubt();
     progress(true);
 }

@@ -3,6 +3,7 @@
 #include "locals.h"
 
 #include "arena.h"
+#include "lines.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -80,13 +81,14 @@ uint32_t locals_put(void)
         return *slot;
     all.rows = grown(all.rows, &all.capacity, all.count, sizeof *all.rows);
     local *l = &all.rows[all.count++];
-    *l = (local){.hash = hash, .kept = {scope_alloc(packed.size), packed.size}};
-    memcpy(l->kept.bytes, packed.bytes, packed.size);
+    const size_t bytes = packed.count * sizeof packed.lines[0];
+    *l = (local){.hash = hash, .kept = {scope_alloc(bytes), packed.count}};
+    memcpy(l->kept.lines, packed.lines, bytes);
     const size_t face_bytes =
         offsetof(actor_face, errands) + face.errand_count * sizeof face.errands[0];
     l->face = scope_alloc(face_bytes);
     memcpy(l->face, &face, face_bytes);
-    all.bytes += packed.size + face_bytes + sizeof *l;
+    all.bytes += bytes + face_bytes + sizeof *l;
     *slot = all.count;
     return all.count;
 }
@@ -162,5 +164,5 @@ uint64_t locals_runs(void)
 
 uint64_t locals_bytes(void)
 {
-    return all.bytes;
+    return all.bytes + lines_bytes();
 }

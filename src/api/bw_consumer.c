@@ -40,11 +40,10 @@ bw_status bw_consumer_next(bw_consumer *consumer, int64_t timeout_ns, bw_item **
 
 void bw_item_view(const bw_item *item, const void **data, size_t *size)
 {
-    const frame_item *row = &item->owner->frames[item->index];
     if (data != NULL)
-        *data = item->owner->data + row->offset;
+        *data = item->data;
     if (size != NULL)
-        *size = row->stored_bytes;
+        *size = item->owner->frames[item->index].plain_bytes;
 }
 
 uint64_t bw_item_step(const bw_item *item)
@@ -147,6 +146,39 @@ bw_status bw_cursor_parse(const char *json, size_t bytes, bw_cursor **out, bw_er
     cursor plain;
     BW_TRY(cursor_decode(view_of(json, bytes), &plain, error));
     const bw_status status = cursor_wrap(&plain, out, error);
+    cursor_free(&plain);
+    return status;
+}
+
+bw_status bw_cursor_begin(bw_space *space, const bw_config *config, const bw_cursor *from,
+                          int64_t timeout_ns, bw_cursor **out, bw_error *error)
+{
+    CHECK_NOT_NULL(space);
+    CHECK_NOT_NULL(out);
+    BW_TRY(space_check_process(space, error));
+    consumer_options options;
+    BW_TRY(config_consumer(config, &options, error));
+    return consumer_start(space, &options, from != NULL ? &from->cursor : NULL, timeout_ns, out,
+                          error);
+}
+
+bw_status bw_cursor_skip(const bw_cursor *from, uint64_t first, uint64_t end, bw_cursor **out,
+                         bw_error *error)
+{
+    CHECK_NOT_NULL(from);
+    CHECK_NOT_NULL(out);
+    cursor plain;
+    bw_status status = cursor_copy(&plain, &from->cursor);
+    if (status != BW_OK)
+        return error_set(error, status, "no memory for a cursor");
+    status = cursor_skip(&plain, first, end);
+    if (status != BW_OK)
+        (void)error_set(error, status,
+                        "steps %llu … %llu cannot be skipped: an empty range, or one more than a "
+                        "cursor has",
+                        (unsigned long long)first, (unsigned long long)end);
+    else
+        status = cursor_wrap(&plain, out, error);
     cursor_free(&plain);
     return status;
 }

@@ -4,6 +4,7 @@
 #include "api/config.h"
 
 #include "base/error.h"
+#include "codec/packing.h"
 #include <string.h>
 
 /* The choices of `mode`, in their order in the table. */
@@ -66,6 +67,28 @@ bw_status config_genesis(const bw_config *config, genesis *out, bw_error *error)
     return BW_OK;
 }
 
+#define ZSTD_LEVEL_DEFAULT 3u
+
+static bool parse_compress(const char *text, uint32_t *level)
+{
+    static const char zstd[] = "zstd";
+    *level = 0;
+    if (strcmp(text, "none") == 0)
+        return true;
+    if (strncmp(text, zstd, sizeof zstd - 1) != 0)
+        return false;
+    text += sizeof zstd - 1;
+    if (*text == '\0') {
+        *level = ZSTD_LEVEL_DEFAULT;
+        return true;
+    }
+    if (*text++ != ':' || *text < '1' || *text > '9' || strlen(text) > 2)
+        return false;
+    for (; *text >= '0' && *text <= '9'; text++)
+        *level = *level * 10 + (uint32_t)(*text - '0');
+    return *text == '\0' && *level <= PACKING_LEVEL_MAX;
+}
+
 bw_status config_producer(const bw_config *config, producer_options *out, bw_error *error)
 {
     *out = (producer_options){
@@ -76,6 +99,10 @@ bw_status config_producer(const bw_config *config, producer_options *out, bw_err
         .staged_batches_max = number32(config, PROPERTY_STAGED_BATCHES),
         .events_max = number32(config, PROPERTY_EVENTS),
     };
+    const char *compress = config_text(config, PROPERTY_COMPRESS);
+    if (!parse_compress(compress, &out->zstd_level))
+        return error_set(error, BW_INVALID, "compress=\"%.80s\": none, zstd, or zstd:1 … zstd:%u",
+                         compress, PACKING_LEVEL_MAX);
     const char *media_type = config_text(config, PROPERTY_MEDIA_TYPE);
     if (strlen(media_type) > MEDIA_TYPE_MAX)
         return error_set(error, BW_INVALID, "media_type: more than %u bytes", MEDIA_TYPE_MAX);
@@ -121,6 +148,8 @@ bw_status config_consumer(const bw_config *config, consumer_options *out, bw_err
         .pp = number32(config, PROPERTY_PP),
         .has_start = config_is_set(config, PROPERTY_START),
         .launch = config_text(config, PROPERTY_LAUNCH),
+        .has_tags = *config_text(config, PROPERTY_TAGS) != '\0',
+        .skip_to_tip = flag(config, PROPERTY_SKIP_TO_TIP),
         .prefetch = number32(config, PROPERTY_PREFETCH),
         .verify = flag(config, PROPERTY_VERIFY),
     };
@@ -136,6 +165,12 @@ bw_status config_consumer(const bw_config *config, consumer_options *out, bw_err
                          out->has_rank ? "world" : "rank");
     if (config_has(config, PROPERTY_C) && !out->has_position)
         return error_set(error, BW_INVALID, "c is set and d is not");
+    const char *tags = config_text(config, PROPERTY_TAGS);
+    if (out->has_tags && !tags_parse(tags, out->tags, &out->tag_count))
+        return error_set(error, BW_INVALID,
+                         "tags=\"%.80s\": all, or up to %u of N, N-M and N-, by commas, ascending "
+                         "and apart",
+                         tags, TAGS_MAX);
     return parse_start(config_text(config, PROPERTY_START), out, error);
 }
 
@@ -152,6 +187,7 @@ void config_report(const bw_config *config, report_options *out)
         .apply = flag(config, PROPERTY_APPLY),
         .manifests_only = flag(config, PROPERTY_MANIFESTS_ONLY),
         .orphans = flag(config, PROPERTY_ORPHANS),
+        .progress = flag(config, PROPERTY_PROGRESS),
         .steps_max = config_number(config, PROPERTY_STEPS_MAX),
         .blocks_max = number32(config, PROPERTY_BLOCKS_MAX),
         .timeout_ns = (int64_t)config_number(config, PROPERTY_REPORT_TIMEOUT),

@@ -60,6 +60,8 @@
       "aimd:interval, aimd:rate, "                                                                 \
       "dac, dac:P with P per cent of conflicts, or dac:map")                                       \
     P(KIND, "kind", "producer", "raw|samples|safetensors", "raw", 0, 0, "what the items are")      \
+    P(COMPRESS, "compress", "producer", "text", "none", 0, 0,                                      \
+      "how items are stored: none, zstd, or zstd:N with a level of 1 to 19; put packs them")       \
     P(MEDIA_TYPE, "media_type", "producer", "text", "", 0, 0,                                      \
       "kept in each batch's footer, at most 255 bytes")                                            \
     P(REOPEN, "reopen", "producer", "switch", "false", 0, 0, "open an id that has finished")       \
@@ -87,6 +89,14 @@
     P(RESCALE, "rescale", "consumer", "text", "same_batch", 0, 0,                                  \
       "a job with another dp than the namespace: same_batch keeps the global batch, scale_batch "  \
       "the batch of a rank")                                                                       \
+    P(TAGS, "tags", "consumer", "text", "", 0, 0,                                                  \
+      "only steps of these tags are read: N, N-M or N- (no end), by commas, ascending; all: "      \
+      "every "                                                                                     \
+      "tag; else as the cursor says; the same for all ranks")                                      \
+    P(SKIP_TO_TIP, "skip_to_tip", "consumer", "switch", "false", 0, 0,                             \
+      "go on at the next step to be committed, and skip what the cursor has not reached; without " \
+      "a "                                                                                         \
+      "cursor the same as start=latest")                                                           \
     P(PREFETCH, "prefetch", "consumer", "integer", "8", 1, 4096, "steps read ahead")               \
     P(VERIFY, "verify", "consumer", "switch", "true", 0, 0,                                        \
       "false: the bytes of items are not checked; for benchmarks only")                            \
@@ -104,6 +114,8 @@
       "gc: data of at most so many steps; 0: no limit")                                            \
     P(BLOCKS_MAX, "blocks_max", "report", "integer", "0", 0, U32,                                  \
       "gc: retire at most so many blocks; 0: no limit")                                            \
+    P(PROGRESS, "progress", "report", "switch", "false", 0, 0,                                     \
+      "verify, gc: a line a second of how far it is")                                              \
     P(REPORT_TIMEOUT, "report_timeout", "report", "time", "60s", 0, NS_A_DAY,                      \
       "how long a report waits for the newest manifest")
 

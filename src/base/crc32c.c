@@ -7,8 +7,12 @@
 
 #if defined(__x86_64__)
 #include <immintrin.h>
-#elif defined(__ARM_FEATURE_CRC32)
-#include <arm_acle.h>
+#elif defined(__aarch64__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+#include <asm/hwcap.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <sys/auxv.h>
+#define HAS_ARM_PATH
 #endif
 
 #define POLYNOMIAL 0x82f63b78u /* 0x1edc6f41 with its bits reversed */
@@ -111,20 +115,39 @@ uint32_t crc32c(uint32_t previous, const void *bytes, size_t size)
     return crc32c_portable(previous, bytes, size);
 }
 
-#elif defined(__ARM_FEATURE_CRC32)
+#elif defined(HAS_ARM_PATH)
 
-uint32_t crc32c(uint32_t previous, const void *bytes, size_t size)
+/* Optional in ARMv8.0, there in whatever runs servers: asked for at run time, so that one build
+ * does for all. The intrinsics would need a compiler that was told of it. */
+static bool has_instruction(void)
 {
-    const uint8_t *at = bytes;
+    enum { NOT_ASKED, HAS, LACKS };
+    static atomic_int known = NOT_ASKED;
+    int answer = atomic_load_explicit(&known, memory_order_relaxed);
+    if (answer == NOT_ASKED) {
+        answer = (getauxval(AT_HWCAP) & HWCAP_CRC32) != 0 ? HAS : LACKS;
+        atomic_store_explicit(&known, answer, memory_order_relaxed);
+    }
+    return answer == HAS;
+}
+
+static uint32_t crc_arm(uint32_t previous, const uint8_t *at, size_t size)
+{
     uint32_t crc = ~previous;
     for (; size >= 8; size -= 8, at += 8) {
         uint64_t value;
         memcpy(&value, at, sizeof value);
-        crc = __crc32cd(crc, value);
+        __asm__(".arch_extension crc\n\tcrc32cx %w0, %w0, %x1" : "+r"(crc) : "r"(value));
     }
     for (; size > 0; size--, at++)
-        crc = __crc32cb(crc, *at);
+        __asm__(".arch_extension crc\n\tcrc32cb %w0, %w0, %w1" : "+r"(crc) : "r"((uint32_t)*at));
     return ~crc;
+}
+
+uint32_t crc32c(uint32_t previous, const void *bytes, size_t size)
+{
+    return has_instruction() ? crc_arm(previous, bytes, size)
+                             : crc32c_portable(previous, bytes, size);
 }
 
 #else

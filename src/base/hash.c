@@ -2,78 +2,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/hash.h"
 
-#include <openssl/evp.h>
-#include <pthread.h>
-#include <stdatomic.h>
-#include <string.h>
-
 /*
- * Two things are kept because making them costs more than hashing a descriptor: the algorithm,
- * looked up once for the process, and one context per thread, freed when the thread ends. Neither
- * is state that a caller could notice.
+ * The plain functions, and not EVP, which wants others to use it: EVP of OpenSSL 3.0 asks for
+ * memory at each start, and the name of an object holds a hash, so that every step of a rank would
+ * allocate.
  */
-static EVP_MD *sha256;
-static pthread_key_t context_key;
-static pthread_mutex_t preparing = PTHREAD_MUTEX_INITIALIZER;
-static atomic_bool ready;
-
-static void free_context(void *context)
-{
-    EVP_MD_CTX_free(context);
-}
-
-/* Not pthread_once: memory that runs out at the very first hash must not fail all later ones. */
-static bool prepare(void)
-{
-    if (atomic_load_explicit(&ready, memory_order_acquire))
-        return true;
-    pthread_mutex_lock(&preparing);
-    if (sha256 == NULL)
-        sha256 = EVP_MD_fetch(NULL, "SHA256", NULL);
-    if (sha256 != NULL && !atomic_load(&ready))
-        atomic_store(&ready, pthread_key_create(&context_key, free_context) == 0);
-    const bool done = atomic_load(&ready);
-    pthread_mutex_unlock(&preparing);
-    return done;
-}
-
-/* When the library is unloaded, threads that live on must not call free_context. */
-__attribute__((destructor)) static void forget_key(void)
-{
-    if (atomic_load(&ready))
-        (void)pthread_key_delete(context_key);
-}
-
-static EVP_MD_CTX *thread_context(void)
-{
-    if (!prepare())
-        return NULL;
-    EVP_MD_CTX *context = pthread_getspecific(context_key);
-    if (context != NULL)
-        return context;
-    context = EVP_MD_CTX_new();
-    if (context == NULL)
-        return NULL;
-    if (EVP_DigestInit_ex2(context, sha256, NULL) != 1 ||
-        pthread_setspecific(context_key, context) != 0) {
-        EVP_MD_CTX_free(context);
-        return NULL;
-    }
-    return context;
-}
+#define OPENSSL_SUPPRESS_DEPRECATED
+#include <openssl/sha.h>
+#include <string.h>
 
 bw_status hash_pieces(const hash_piece *pieces, size_t count, hash128 *out)
 {
-    EVP_MD_CTX *context = thread_context();
-    /* Without an algorithm argument the context starts again with the one it has. */
-    if (context == NULL || EVP_DigestInit_ex2(context, NULL, NULL) != 1)
-        return BW_NOMEM;
-    for (size_t i = 0; i < count; i++) {
-        if (pieces[i].size > 0 && EVP_DigestUpdate(context, pieces[i].bytes, pieces[i].size) != 1)
-            return BW_NOMEM;
-    }
-    uint8_t digest[EVP_MAX_MD_SIZE];
-    if (EVP_DigestFinal_ex(context, digest, NULL) != 1)
+    SHA256_CTX context;
+    uint8_t digest[SHA256_DIGEST_LENGTH];
+    bool good = SHA256_Init(&context) == 1;
+    for (size_t i = 0; i < count && good; i++)
+        good = pieces[i].size == 0 || SHA256_Update(&context, pieces[i].bytes, pieces[i].size) == 1;
+    if (!good || SHA256_Final(digest, &context) != 1)
         return BW_NOMEM;
     memcpy(out->bytes, digest, HASH_BYTES);
     return BW_OK;

@@ -19,7 +19,7 @@ typedef struct hash128 {
     uint8_t bytes[HASH_BYTES];
 } hash128;
 
-/** BW_OK, or BW_NOMEM when the crypto library cannot give a context. Any thread. */
+/** BW_OK, or BW_NOMEM when the crypto library fails. Takes no memory. Any thread. */
 bw_status hash_bytes(const void *bytes, size_t size, hash128 *out);
 /** Hash of several pieces as if they were one. */
 typedef struct hash_piece {

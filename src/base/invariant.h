@@ -27,7 +27,8 @@
 #define HOLDS(condition) invariant_holds((condition), #condition, __func__)
 #else
 #define HOLDS(condition)                                                                           \
-    (__builtin_expect((condition) ? 1 : 0, 1) != 0 || invariant_holds(false, #condition, __func__))
+    (__builtin_expect((condition) ? 1 : 0, 1) != 0 ||                                              \
+     (invariant_holds(false, #condition, __func__), false))
 #endif
 
 #define MUST(condition) ((void)HOLDS(condition))

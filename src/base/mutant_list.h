@@ -95,12 +95,14 @@
       "section 11: a pin beyond the next step is taken")                                           \
     X(pin_of_any_launch, "protocol/test_intent_pin",                                               \
       "section 11: a zombie's pins and releases are taken")                                        \
-    X(hold_not_cleared, "protocol/test_intent_pin",                                                \
-      "section 11: a pin at the hold leaves the hold")                                             \
-    X(hold_cleared_by_any_pin, "protocol/test_intent_pin",                                         \
-      "section 11: a pin below the hold clears it")                                                \
-    X(last_release_to_trim, "protocol/test_intent_pin",                                            \
-      "section 11: the last release leaves the hold at trim")                                      \
+    X(hold_not_raised, "protocol/test_intent_pin",                                                 \
+      "section 11: a pin above the hold leaves the hold")                                          \
+    X(hold_follows_any_pin, "protocol/test_intent_pin",                                            \
+      "section 11: a pin below the hold lowers it")                                                \
+    X(same_pin_leaves_hold, "protocol/test_intent_pin",                                            \
+      "section 11: a pin that is there of an earlier launch leaves the hold")                      \
+    X(release_moves_hold, "protocol/test_intent_pin",                                              \
+      "section 11: a release moves the hold to the highest step released")                         \
     X(w_of_newest_pins, "protocol/test_intent_pin",                                                \
       "section 2: W is taken of each group's newest pin")                                          \
     X(trim_of_base_only, "protocol/test_intent_pin",                                               \
@@ -190,8 +192,16 @@
     X(turn_moved_by_joins, "sim/test_collapse", "section 9: who joins takes the turn")             \
     X(rescale_row_off_by_one, "sim",                                                               \
       "section 10: a rank of another mesh reads its neighbour's slices")                           \
+    X(tip_leaves_no_range, "protocol/test_launch",                                                 \
+      "section 10: what a launch skips to the tip is not in its cursor")                           \
+    X(tip_stays, "sim", "section 10: a launch that skips to the tip begins where it was")          \
+    X(skips_ignored_by_one_rank, "sim", "section 10: one rank reads what the job skips")           \
+    X(tags_ignored_by_one_rank, "sim",                                                             \
+      "section 10: one rank reads steps of tags that the job does not want")                       \
     X(rescale_slice_major, "protocol/test_rescale",                                                \
       "section 10: a rank of another mesh hands out slice after slice")                            \
+    X(packed_bomb_allowed, "codec/test_packing",                                                   \
+      "section 6: an item of few bytes may claim any memory")                                      \
     X(crc_unchecked, "sim", "the CRC of objects is not checked")                                   \
     X(frame_crc_unchecked, "sim", "the CRC of items is not checked")                               \
     X(segment_hash_unchecked, "codec/test_segment", "a segment need not be the one referred to")   \

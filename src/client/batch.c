@@ -3,6 +3,7 @@
 #include "client/producer.h"
 
 #include "base/alloc.h"
+#include "codec/packing.h"
 #include <inttypes.h>
 #include <string.h>
 
@@ -38,8 +39,10 @@ void batch_free(bw_batch *b)
 {
     if (b == NULL)
         return;
-    for (size_t i = 0; b->table != NULL && i < (size_t)b->slices * b->items; i++)
+    for (size_t i = 0; b->table != NULL && i < (size_t)b->slices * b->items; i++) {
         mem_free(b->table[i].more);
+        mem_free(b->table[i].packed);
+    }
     mem_free(b->table);
     buf_free(&b->ids);
     mem_free(b->samples);
@@ -170,11 +173,44 @@ void batch_frame_items(const bw_batch *b, uint32_t slice, frame_item *rows)
     const batch_item *items = &b->table[(size_t)slice * b->items];
     for (uint32_t i = 0; i < b->items; i++)
         rows[i] = (frame_item){
-            .stored_bytes = items[i].bytes,
+            .stored_bytes = items[i].packed != NULL ? items[i].packed_bytes : items[i].bytes,
             .plain_bytes = items[i].bytes,
             .pad = items[i].state == ITEM_PAD,
-            .codec = CODEC_NONE,
+            .codec = items[i].packed != NULL ? CODEC_ZSTD : CODEC_NONE,
         };
+}
+
+const struct iovec *batch_item_pieces(const batch_item *item)
+{
+    return item->pieces == 1 ? &item->one : item->more;
+}
+
+static bw_status pack_item(packer *p, batch_item *item)
+{
+    const struct iovec *pieces = batch_item_pieces(item);
+    BW_TRY(packer_begin(p, item->bytes));
+    for (uint32_t k = 0; k < item->pieces; k++)
+        packer_add(p, view_of(pieces[k].iov_base, pieces[k].iov_len));
+    return packer_end(p, &item->packed, &item->packed_bytes);
+}
+
+/* Here, in the caller's thread: nothing has a place before all lengths are known. A call that is
+ * repeated finds what an earlier one has packed. */
+static bw_status pack_items(bw_batch *b, bw_error *error)
+{
+    const uint32_t level = b->producer->options.zstd_level;
+    packer *p = NULL;
+    if (level == 0)
+        return BW_OK;
+    bw_status status = packer_new(level, &p);
+    for (size_t i = 0; status == BW_OK && i < (size_t)b->slices * b->items; i++) {
+        batch_item *item = &b->table[i];
+        if (item->state == ITEM_SET && item->packed == NULL)
+            status = pack_item(p, item);
+    }
+    packer_free(p);
+    return status == BW_OK ? BW_OK
+                           : error_set(error, status, "packing items: %s", bw_status_text(status));
 }
 
 static bw_status check_all_set(const bw_batch *b, bw_error *error)
@@ -309,6 +345,7 @@ static bw_status place_slices(bw_batch *b, const uint64_t *lengths, bw_error *er
 bw_status batch_layout(bw_batch *b, uint64_t nonce, bw_error *error)
 {
     BW_TRY(check_all_set(b, error));
+    BW_TRY(pack_items(b, error));
     b->nonce = nonce;
     uint64_t *lengths = mem_array(b->slices, sizeof *lengths);
     if (lengths == NULL)

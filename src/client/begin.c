@@ -9,6 +9,7 @@
 #include "base/alloc.h"
 #include "client/follower.h"
 #include "client/groups.h"
+#include "protocol/launch.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,6 +52,8 @@ static bool launch_of_job(const consumer_options *options, char out[LAUNCH_MAX +
 
 static launch_start start_of(const consumer_options *options, const cursor *from)
 {
+    if (options->skip_to_tip)
+        return from != NULL ? LAUNCH_TIP : LAUNCH_LATEST;
     if (from != NULL || options->start == START_STEP)
         return LAUNCH_CURSOR;
     if (!options->has_start)
@@ -94,19 +97,52 @@ static bw_status await(bw_consumer *c, launch_start start, const cursor *mine, i
     }
 }
 
-/* The cursor that the launch is about: the one given, or a place of this job's mesh. */
-static void template(const bw_consumer *c, const consumer_options *options, const cursor *from,
-                     cursor *out)
+/* It wants other tags than its cursor. */
+static bool sets_tags(const consumer_options *options, const cursor *from)
 {
-    const genesis *g = c->space->genesis;
-    if (from != NULL) {
-        *out = *from;
-        return;
+    if (!options->has_tags)
+        return false;
+    const cursor wanted = {.tag_count = options->tag_count,
+                           .tags = (tag_range *)(uintptr_t)options->tags};
+    const cursor had = {.tag_count = from != NULL ? from->tag_count : 0,
+                        .tags = from != NULL ? from->tags : NULL};
+    return !cursor_equal(&wanted, &had);
+}
+
+/* What the job begins with: the cursor given, or a place of its mesh; and the tags it wants. */
+static bw_status given(const genesis *g, const consumer_options *options, const cursor *from,
+                       cursor *out, bw_error *error)
+{
+    cursor at = {.step = options->start_step,
+                 .mode = options->mode,
+                 .dp = options->dp != 0 ? options->dp : g->dp};
+    memcpy(at.uuid, g->uuid, UUID_BYTES);
+    if (from != NULL)
+        at = *from;
+    cursor wanted = at;
+    if (options->has_tags) {
+        wanted.tag_count = options->tag_count;
+        wanted.tags = (tag_range *)(uintptr_t)options->tags; /* copied */
     }
-    *out = (cursor){.step = options->start_step,
-                    .mode = options->mode,
-                    .dp = options->dp != 0 ? options->dp : g->dp};
-    memcpy(out->uuid, g->uuid, UUID_BYTES);
+    return cursor_copy(out, &wanted) == BW_OK
+               ? BW_OK
+               : error_set(error, BW_NOMEM, "no memory for a cursor");
+}
+
+/* `at` becomes the cursor with which a job of this start begins at `step`. */
+static bw_status begin_at(cursor *at, launch_start start, uint64_t step, uint32_t item,
+                          bw_error *error)
+{
+    cursor begun;
+    const bw_status status = launch_cursor(at, start, step, item, &begun);
+    if (status != BW_OK)
+        return error_set(error, status,
+                         status == BW_CURSOR_INVALID
+                             ? "the cursor skips too many ranges to skip another"
+                             : "no memory for a cursor");
+    cursor_free(at);
+    *at = begun;
+    return BW_OK;
 }
 
 static bw_status name_launch(bw_consumer *c, const consumer_options *options,
@@ -133,20 +169,45 @@ static bw_status name_launch(bw_consumer *c, const consumer_options *options,
                                                  : error_set(error, BW_NOMEM, "out of memory");
 }
 
-/* Where the launch begins, as a cursor to go on from. */
+/* Where the launch begins: `at` becomes the cursor to go on from. */
 static bw_status join_launch(bw_consumer *c, const consumer_options *options,
                              const consumer_seat *seat, const cursor *from, int64_t deadline_ns,
-                             cursor *out, bw_error *error)
+                             cursor *at, bw_error *error)
 {
     BW_TRY(name_launch(c, options, seat, from, error));
-    template(c, options, from, out);
     if (c->launch == NULL)
-        return BW_OK;
+        return options->skip_to_tip || sets_tags(options, from)
+                   ? error_set(error, BW_INVALID,
+                               "skip_to_tip and tags need a launch id that all ranks know: set "
+                               "launch")
+                   : BW_OK;
+    uint64_t step;
+    uint32_t item;
     const launch_start start = start_of(options, from);
     if (seat->commits)
-        return group_launch(c->space, c->group, c->launch, start, out, deadline_ns, &out->step,
-                            &out->item, error);
-    return await(c, start, out, deadline_ns, &out->step, &out->item, error);
+        BW_TRY(group_launch(c->space, c->group, c->launch, start, at, deadline_ns, &step, &item,
+                            error));
+    else
+        BW_TRY(await(c, start, at, deadline_ns, &step, &item, error));
+    return begin_at(at, start, step, item, error);
+}
+
+/* The place of a start that is resolved here, for one rank that is alone or for all. */
+static bw_status resolve(const manifest *m, const consumer_options *options, const cursor *from,
+                         cursor *at, bw_error *error)
+{
+    const launch_start start = start_of(options, from);
+    uint64_t step = at->step;
+    if (start == LAUNCH_TIP && at->item > 0)
+        return error_set(error, BW_CURSOR_INVALID,
+                         "the cursor stands at item %u of step %" PRIu64
+                         ": a job skips to the tip only from a step's beginning",
+                         at->item, at->step);
+    if (start == LAUNCH_LATEST || (start == LAUNCH_TIP && m->next > step))
+        step = m->next;
+    else if (start == LAUNCH_EARLIEST || start == LAUNCH_GROUP)
+        step = m->trim;
+    return begin_at(at, start, step, at->item, error);
 }
 
 /* The cursor's nonce against the step that it was read from, where that is still described. */
@@ -168,30 +229,82 @@ static bw_status check_history(bw_consumer *c, const manifest *m, bw_error *erro
     return status == BW_NOT_FOUND || status == BW_TRIMMED ? BW_OK : status;
 }
 
+/* Without a group nothing shows that all ranks find out, or were told, the same. */
+static bw_status check_start(const consumer_options *options, const consumer_seat *seat,
+                             const cursor *from, bw_error *error)
+{
+    if (options->skip_to_tip && options->has_start && from == NULL)
+        return error_set(error, BW_INVALID, "skip_to_tip begins at the tip, start elsewhere");
+    if (options->group != NULL || seat->alone)
+        return BW_OK;
+    if (options->skip_to_tip || (from == NULL && options->start == START_LATEST))
+        return error_set(error, BW_INVALID,
+                         "%s would be found out by each rank for itself, and they would "
+                         "disagree; give a step, a cursor or a group",
+                         options->skip_to_tip ? "skip_to_tip" : "start=latest");
+    if (sets_tags(options, from))
+        return error_set(error, BW_INVALID,
+                         "tags of several ranks without a group: nothing would show that all "
+                         "want the same; give a group, or all ranks one cursor with tags");
+    return BW_OK;
+}
+
+/* By the manifest that answers `ticket`. */
+static bw_status stand_at(bw_consumer *c, const consumer_options *options, const cursor *from,
+                          cursor *at, uint64_t ticket, int64_t deadline_ns, bw_error *error)
+{
+    manifest *m = NULL;
+    BW_TRY(follower_answer(c->space->follower, ticket, deadline_ns, &m, error));
+    bw_status status = options->group != NULL ? BW_OK : resolve(m, options, from, at, error);
+    if (status == BW_OK)
+        status = handout_resume(c->locked.handout, m, at, error);
+    if (status == BW_OK)
+        status = check_history(c, m, error);
+    c->locked.plan_step = handout_reading(c->locked.handout);
+    manifest_unref(m);
+    return status;
+}
+
 bw_status consumer_begin(bw_consumer *c, const consumer_options *options, const consumer_seat *seat,
                          const cursor *from, int64_t deadline_ns, bw_error *error)
 {
     cursor at;
-    if (options->group != NULL) {
-        BW_TRY(join_launch(c, options, seat, from, deadline_ns, &at, error));
-        from = &at;
-    } else if (from == NULL && options->start == START_LATEST && !seat->alone) {
-        return error_set(error, BW_INVALID,
-                         "start=latest would be found out by each rank for itself, and they would "
-                         "disagree; give a step, a cursor or a group");
-    }
     follower *f = c->space->follower;
+    BW_TRY(check_start(options, seat, from, error));
+    BW_TRY(given(c->space->genesis, options, from, &at, error));
+    bw_status status = BW_OK;
+    if (options->group != NULL)
+        status = join_launch(c, options, seat, from, deadline_ns, &at, error);
+    /* The manifest that opened the space will do for the first consumer of it, and saves a restart
+     * two round trips; whom it refuses, who comes later, or asks where things stand now, is told by
+     * the newest. */
+    const bool named = options->group != NULL || start_of(options, from) == LAUNCH_CURSOR;
+    const bool held = status == BW_OK && named && !atomic_exchange(&c->space->begun, true) &&
+                      stand_at(c, options, from, &at, 0, deadline_ns, error) == BW_OK;
+    if (status == BW_OK && !held)
+        status = stand_at(c, options, from, &at, follower_ask(f), deadline_ns, error);
+    cursor_free(&at);
+    return status;
+}
+
+bw_status consumer_start(bw_space *space, const consumer_options *options, const cursor *from,
+                         int64_t timeout_ns, bw_cursor **out, bw_error *error)
+{
+    const int64_t deadline_ns = clock_deadline(clock_system(), timeout_ns);
+    cursor at;
     manifest *m = NULL;
-    BW_TRY(follower_answer(f, follower_ask(f), deadline_ns, &m, error));
-    bw_status status;
-    if (from != NULL) {
-        status = handout_resume(c->locked.handout, m, from, error);
-        if (status == BW_OK)
-            status = check_history(c, m, error);
-    } else {
-        status = handout_start(c->locked.handout, m, options->start, options->start_step, error);
-    }
-    c->locked.plan_step = handout_reading(c->locked.handout);
+    const consumer_seat all = {.alone = true};
+    BW_TRY(space_check_chain(space, error));
+    BW_TRY(check_start(options, &all, from, error));
+    BW_TRY(follower_start(space, error));
+    BW_TRY(given(space->genesis, options, from, &at, error));
+    follower *f = space->follower;
+    bw_status status = follower_answer(f, follower_ask(f), deadline_ns, &m, error);
+    if (status == BW_OK)
+        status = resolve(m, options, from, &at, error);
+    if (status == BW_OK)
+        status = cursor_wrap(&at, out, error);
     manifest_unref(m);
+    cursor_free(&at);
     return status;
 }

@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "base/invariant.h"
 #include "client/follower.h"
+#include "client/slicepool.h"
 #include "client/stats.h"
 #include "protocol/limit.h"
 #include <inttypes.h>
@@ -21,11 +22,19 @@ static int64_t now(void)
 
 /* ---- open ---- */
 
+static size_t window_bytes(const bw_consumer *c)
+{
+    return c->prefetch * sizeof *c->locked.ring;
+}
+
 static void destroy(bw_consumer *c)
 {
+    if (c->locked.ring != NULL)
+        budget_give(c->space->runtime->budget, window_bytes(c));
     handout_free(c->locked.handout);
     manifest_unref(c->locked.manifest);
     mem_free(c->locked.ring);
+    slice_pool_close(c->pool);
     mem_free(c->group);
     mem_free(c->launch);
     lock_destroy(&c->lock);
@@ -53,7 +62,11 @@ static bw_status consumer_new(bw_space *space, const consumer_options *options, 
         c->reads = handout_reads(c->locked.handout);
         c->prefetch = options->prefetch * c->reads;
         c->locked.ring = mem_array(c->prefetch, sizeof *c->locked.ring);
-        if (c->locked.ring == NULL)
+        /* Kilobytes each: with many ranks and small slices no small part of what they take. */
+        if (c->locked.ring != NULL)
+            (void)budget_take(space->runtime->budget, window_bytes(c), true);
+        /* The window, and as many that the caller may hold. */
+        if (c->locked.ring == NULL || slice_pool_new(2 * c->prefetch, &c->pool) != BW_OK)
             status = error_set(error, BW_NOMEM, "no memory for a window of %u slices", c->prefetch);
     }
     if (status != BW_OK) {
@@ -196,7 +209,7 @@ static bw_item *take_locked(bw_consumer *c, fetch *f)
     item->order = handout_item(h);
     item->total = handout_items(h, s->items);
     c->locked.stats.items++;
-    c->locked.stats.bytes += s->frames[item->index].stored_bytes;
+    c->locked.stats.bytes += s->frames[item->index].plain_bytes;
     handout_advance(h, s->items, s->nonce);
     if (item->order + 1 == item->total) {
         c->locked.stats.steps++;
@@ -275,7 +288,7 @@ static const char *tell_limit(const bw_consumer *c, const manifest *m, char *tex
 static bw_status starved_locked(const bw_consumer *c, const fetch *f, bw_error *error)
 {
     const manifest *m = c->locked.manifest;
-    const uint64_t step = handout_step(c->locked.handout);
+    const uint64_t step = handout_reading(c->locked.handout);
     if (c->locked.failure.code != BW_OK) {
         error_copy(error, &c->locked.failure);
         return c->locked.failure.code;
@@ -312,7 +325,7 @@ static bw_status verdict_locked(bw_consumer *c, fetch *f, bw_error *error)
         return status;
     }
     if (f == NULL && handout_at_end(h, m)) {
-        const uint64_t left = m->next > handout_step(h) ? m->next - handout_step(h) : 0;
+        const uint64_t left = m->next > handout_reading(h) ? m->next - handout_reading(h) : 0;
         (void)error_set(error, BW_END, "the namespace is sealed and ends at step %" PRIu64 "%s",
                         m->next,
                         left > 0 ? "; the last steps are no whole training step of this job, and "
@@ -450,7 +463,7 @@ static const char *reason_locked(bw_consumer *c)
         return "store";
     if (handout_at_end(c->locked.handout, c->locked.manifest))
         return "end";
-    return handout_step(c->locked.handout) < c->locked.manifest->trim ? "trimmed" : "no batch";
+    return handout_reading(c->locked.handout) < c->locked.manifest->trim ? "trimmed" : "no batch";
 }
 
 bw_status consumer_wait_reason(bw_consumer *c, char *json, size_t cap, size_t *length,
@@ -513,6 +526,7 @@ bw_status consumer_stats_json(bw_consumer *c, char *json, size_t cap, size_t *le
     json_put_u64(&out, "next_step", c->locked.manifest->next);
     json_put_u64(&out, "items", s->items);
     json_put_u64(&out, "steps", s->steps);
+    json_put_u64(&out, "passed", s->passed);
     json_put_u64(&out, "bytes", s->bytes);
     json_put_u64(&out, "waits", s->waits);
     json_put_u64(&out, "reads", s->reads);

@@ -30,6 +30,10 @@ typedef struct consumer_options {
     const char *group;  /* NULL: none */
     const char *launch; /* "": the job's, of its scheduler */
     cursor_mode mode;
+    bool has_tags; /* else the cursor's */
+    uint32_t tag_count;
+    tag_range tags[TAGS_MAX];
+    bool skip_to_tip;
     uint32_t prefetch; /* steps */
     bool verify;
 } consumer_options;
@@ -42,6 +46,7 @@ struct bw_cursor {
 typedef enum fetch_state {
     FETCH_PLANNED, /* waits for its descriptor or for room in the byte budget */
     FETCH_SEGMENT, /* waits for the follower to read `needed` */
+    FETCH_PASSED,  /* its tag is not wanted */
     FETCH_READING, /* a job has it */
     FETCH_SUSPECT, /* missing or damaged: waits for a proved newest manifest to judge by */
     FETCH_READY,
@@ -68,7 +73,7 @@ typedef struct fetch {
 } fetch;
 
 typedef struct consumer_stats {
-    uint64_t items, steps, bytes, reads, refetches, waits;
+    uint64_t items, steps, passed, bytes, reads, refetches, waits;
     hist wait_ns, fetch_ns;
 } consumer_stats;
 
@@ -80,6 +85,7 @@ struct bw_consumer {
     uint32_t prefetch; /* slices read ahead: whole steps */
     bool verify;
     char *group, *launch; /* NULL: none */
+    slice_pool *pool;
     gate changed;
     atomic_int interrupted;
     atomic_uint_least64_t wanted; /* the follower finds steps below it */
@@ -93,6 +99,8 @@ struct bw_consumer {
         fetch *ring;
         uint32_t first, count;
         uint64_t plan_step; /* next step to plan */
+        uint64_t
+            unpacked_bytes; /* of the slice read last: the next one is likely to take as many */
         uint32_t jobs;
         bool closing;
         consumer_stats stats;
@@ -103,6 +111,9 @@ bw_status consumer_open(bw_space *space, const consumer_options *options, const 
                         int64_t timeout_ns, bw_consumer **out, bw_error *error);
 bw_status consumer_next(bw_consumer *c, int64_t timeout_ns, bw_item **item, bw_error *error);
 bw_status consumer_cursor(bw_consumer *c, bw_cursor **out, bw_error *error);
+/** Where a job begins that tells its ranks by other means than a group. */
+bw_status consumer_start(bw_space *space, const consumer_options *options, const cursor *from,
+                         int64_t timeout_ns, bw_cursor **out, bw_error *error);
 bw_status cursor_wrap(const cursor *from, bw_cursor **out, bw_error *error);
 void cursor_unwrap(bw_cursor *c);
 bw_status consumer_wait_reason(bw_consumer *c, char *json, size_t cap, size_t *length,
@@ -117,8 +128,8 @@ typedef struct consumer_seat {
     bool alone;   /* the job has no other rank */
     bool commits; /* it is the rank that speaks for the job */
 } consumer_seat;
-/** Where this process stands in the mesh: from the options, else torchrun's environment, else the
- * only position there is. */
+/** Where this process stands in the mesh: from the options, else the environment of torchrun, Slurm
+ * or MPI, else the only position there is. */
 bw_status position_resolve(const consumer_options *options, const genesis *g, consumer_seat *out,
                            bw_error *error);
 /** Finds out where the rank begins; registers or joins the group's launch. */

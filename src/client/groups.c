@@ -145,7 +145,6 @@ bw_status group_remove(bw_space *space, const group_call *call, bw_error *error)
     return status;
 }
 
-/* An id that is not in the map may be on the page: the commit reads it, and says what it found. */
 bw_status producer_forget(bw_space *space, const char *id, uint32_t epoch, int64_t timeout_ns,
                           bw_error *error)
 {
@@ -154,9 +153,6 @@ bw_status producer_forget(bw_space *space, const char *id, uint32_t epoch, int64
     intent i = {.kind = INTENT_FORGET};
     i.forget.id = view_text(id);
     i.forget.epoch = epoch;
-    const producer_entry *e = manifest_producer(change_base(&act), i.forget.id);
-    if (epoch == 0 && e != NULL)
-        i.forget.epoch = e->epoch;
     const bw_status status = change_make(&act, &i, error);
     change_close(&act);
     return status;

@@ -4,22 +4,76 @@
 
 #include <stdlib.h>
 
-/* A decimal of the environment: 0 absent, 1 read, -1 no number. */
-static int read_number(const char *name, uint32_t *out)
+/* Who starts processes tells each of them its rank in the environment, by names of its own. */
+typedef struct launcher {
+    const char *rank, *world;
+} launcher;
+
+/* torchrun comes first: it is started on each node, often by one of the others, and the processes
+ * that it starts inherit what that said of torchrun itself. */
+static const launcher launchers[] = {
+    {"RANK", "WORLD_SIZE"},
+    {"SLURM_PROCID", "SLURM_NTASKS"},
+    {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
+    {"PMI_RANK", "PMI_SIZE"},
+};
+#define LAUNCHERS (sizeof launchers / sizeof launchers[0])
+
+static const char *environment(const char *name)
 {
     const char *text = getenv(name);
-    if (text == NULL || *text == '\0')
-        return 0;
+    return text != NULL && *text != '\0' ? text : NULL;
+}
+
+static bool read_number(const char *text, uint32_t *out)
+{
     uint64_t value = 0;
-    for (const char *at = text; *at != '\0'; at++) {
-        if (*at < '0' || *at > '9')
-            return -1;
-        value = value * 10 + (uint64_t)(*at - '0');
+    for (; text != NULL && *text != '\0'; text++) {
+        if (*text < '0' || *text > '9')
+            return false;
+        value = value * 10 + (uint64_t)(*text - '0');
         if (value > UINT32_MAX)
-            return -1;
+            return false;
     }
     *out = (uint32_t)value;
-    return 1;
+    return text != NULL;
+}
+
+/* Slurm gives the size of an allocation to what is not one of its tasks as well. */
+static bool speaks(const launcher *l)
+{
+    return environment(l->rank) != NULL || (l == &launchers[0] && environment(l->world) != NULL);
+}
+
+/* The launcher that says which rank this is; NULL: none does. All that speak must agree. */
+static bw_status by_environment(uint32_t *rank, uint32_t *world, const launcher **out,
+                                bw_error *error)
+{
+    *out = NULL;
+    for (size_t k = 0; k < LAUNCHERS; k++) {
+        const launcher *l = &launchers[k];
+        uint32_t its_rank, its_world;
+        if (!speaks(l))
+            continue;
+        if (!read_number(environment(l->rank), &its_rank) ||
+            !read_number(environment(l->world), &its_world))
+            return error_set(error, BW_INVALID,
+                             "of %s and %s in the environment, one is missing or no number",
+                             l->rank, l->world);
+        if (*out != NULL && (its_rank != *rank || its_world != *world))
+            return error_set(error, BW_INVALID,
+                             "the environment names two ranks: %u of %u by %s and %s, %u of %u by "
+                             "%s and %s; set rank and world",
+                             *rank, *world, (*out)->rank, (*out)->world, its_rank, its_world,
+                             l->rank, l->world);
+        if (*out == NULL)
+            *out = l;
+        *rank = its_rank;
+        *world = its_world;
+        if (k == 0 && environment("TORCHELASTIC_RUN_ID") != NULL)
+            break;
+    }
+    return BW_OK;
 }
 
 static bw_status by_rank(const consumer_options *options, const genesis *g, uint32_t rank,
@@ -54,20 +108,16 @@ bw_status position_resolve(const consumer_options *options, const genesis *g, co
     }
     uint32_t rank = options->rank, world = options->world;
     if (!options->has_rank) {
-        const int has_rank = read_number("RANK", &rank);
-        const int has_world = read_number("WORLD_SIZE", &world);
-        if (has_rank == 0 && has_world == 0) {
-            if (out->alone)
-                return BW_OK;
+        const launcher *told;
+        BW_TRY(by_environment(&rank, &world, &told, error));
+        if (told == NULL && out->alone)
+            return BW_OK;
+        if (told == NULL)
             return error_set(error, BW_INVALID,
                              "which of the %u positions is this? Set rank and world, or d and c; "
-                             "torchrun's RANK and WORLD_SIZE are not set either",
+                             "the environment says nothing either: neither torchrun's RANK and "
+                             "WORLD_SIZE, nor Slurm's SLURM_PROCID, nor MPI's",
                              genesis_slices(g));
-        }
-        if (has_rank != 1 || has_world != 1)
-            return error_set(error, BW_INVALID,
-                             "of RANK and WORLD_SIZE in the environment, one is missing or no "
-                             "number");
     }
     out->alone = out->alone && world == 1;
     out->commits = rank == 0;

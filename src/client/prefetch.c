@@ -11,6 +11,7 @@
 #include "base/alloc.h"
 #include "base/faultpoint.h"
 #include "client/follower.h"
+#include "codec/packing.h"
 #include <inttypes.h>
 #include <string.h>
 
@@ -103,6 +104,8 @@ static void fetch_run(job *j, uint32_t worker)
         status = slice_fetch(&f->request, s, &made, &error);
     lock_acquire(&c->lock);
     f->slice = made;
+    if (made != NULL)
+        c->locked.unpacked_bytes = frame_unpacked_bytes(made->frames, made->items);
     if (status != BW_OK)
         error_copy(&f->error, &error);
     settle_locked(f, status, began_ns);
@@ -120,6 +123,7 @@ static void read_locked(fetch *f)
     f->first_try_ns = clock_now(clock_system());
     f->request.genesis = c->space->genesis;
     f->request.handout = c->locked.handout;
+    f->request.pool = c->pool;
     f->request.budget = c->space->runtime->budget;
     f->request.verify = c->verify;
     f->request.map = f->misses == 0; /* a second look takes the other way */
@@ -133,7 +137,8 @@ static void read_locked(fetch *f)
  * room. */
 static bool reserve_locked(fetch *f, bool front)
 {
-    const uint64_t bytes = slice_estimate(f->consumer->space->genesis, &f->request.plan);
+    const uint64_t bytes = slice_estimate(f->consumer->space->genesis, &f->request.plan) +
+                           f->consumer->locked.unpacked_bytes + SLICE_SLACK_BYTES;
     if (!budget_take(f->consumer->space->runtime->budget, bytes, front))
         return false;
     f->request.reserved = bytes;
@@ -162,6 +167,10 @@ static bool plan_locked(fetch *f, bool front)
     case LOOKUP_BEYOND:
     case LOOKUP_FAILED:
         return false;
+    }
+    if (handout_passes(c->locked.handout, f->step, f->entry.descriptor.shape.tag)) {
+        f->state = FETCH_PASSED;
+        return true;
     }
     const bw_status status = handout_plan(c->locked.handout, f->step, f->nth, &f->entry.descriptor,
                                           &f->request.plan, &f->error);
@@ -209,27 +218,65 @@ static void add_step_locked(bw_consumer *c)
     c->locked.plan_step = handout_after(c->locked.handout, c->locked.plan_step);
 }
 
-static void extend_locked(bw_consumer *c)
+/* Begins what can be begun of the slot at `index`; false when there is no room left. */
+static bool begin_locked(bw_consumer *c, uint32_t index, bool room)
+{
+    fetch *f = slot_at(c, index);
+    if (f->state == FETCH_SUSPECT)
+        judge_locked(f);
+    return f->state == FETCH_PLANNED && room ? plan_locked(f, index < c->reads) : room;
+}
+
+/* Whether the step whose first slot this is has a tag that is not wanted; its other slots say the
+ * same as soon as they say anything. */
+static bool passed_locked(bw_consumer *c, uint32_t index)
+{
+    const bool passed = slot_at(c, index)->state == FETCH_PASSED;
+    c->locked.stats.passed += passed;
+    return passed;
+}
+
+/* Steps that are passed take no place in the window where that shows at once, and leave it in front
+ * where it shows later. */
+static bool extend_locked(bw_consumer *c, bool room)
 {
     const manifest *m = c->locked.manifest;
     while (c->locked.count + c->reads <= c->prefetch &&
-           handout_last(c->locked.handout, c->locked.plan_step) < m->next)
+           handout_last(c->locked.handout, c->locked.plan_step) < m->next) {
+        const uint32_t at = c->locked.count;
         add_step_locked(c);
+        for (uint32_t nth = 0; nth < c->reads; nth++)
+            room = begin_locked(c, at + nth, room);
+        if (passed_locked(c, at))
+            c->locked.count = at;
+    }
+    return room;
+}
+
+/* All before the front was handed out or passed. */
+static bool reach_locked(bw_consumer *c)
+{
+    bool passed = false;
+    while (c->locked.count > 0 && passed_locked(c, 0)) {
+        passed = true;
+        c->locked.first = (c->locked.first + c->reads) % c->prefetch;
+        c->locked.count -= c->reads;
+    }
+    handout_reach(c->locked.handout,
+                  c->locked.count > 0 ? slot_at(c, 0)->step : c->locked.plan_step);
+    return passed;
 }
 
 void prefetch_pump_locked(bw_consumer *c)
 {
     if (c->locked.closing || c->locked.manifest == NULL)
         return;
-    extend_locked(c);
     bool room = true;
-    for (uint32_t i = 0; i < c->locked.count; i++) {
-        fetch *f = slot_at(c, i);
-        if (f->state == FETCH_SUSPECT)
-            judge_locked(f);
-        if (f->state == FETCH_PLANNED && room)
-            room = plan_locked(f, i < c->reads);
-    }
+    do {
+        for (uint32_t i = 0; i < c->locked.count; i++)
+            room = begin_locked(c, i, room);
+        room = extend_locked(c, room);
+    } while (reach_locked(c));
     /* Beyond the window, so that news has come by the time it is needed. */
     const uint64_t room_left = (c->prefetch - c->locked.count) / c->reads;
     const uint64_t wanted = handout_last(c->locked.handout, c->locked.plan_step) + room_left + 1;
@@ -246,6 +293,7 @@ void prefetch_pop_locked(bw_consumer *c)
     }
     c->locked.first = (c->locked.first + c->reads) % c->prefetch;
     c->locked.count -= c->reads;
+    (void)reach_locked(c);
     /* What failed while it lay ahead may have passed: it is looked at again before it is reported.
      */
     fetch *front = consumer_front(c);

@@ -26,6 +26,7 @@ typedef struct producer_options {
     item_kind kind;
     char media_type[MEDIA_TYPE_MAX + 1];
     bool reopen;
+    uint32_t zstd_level; /* 0: items are stored as they are */
     int64_t commit_timeout_ns;
     uint64_t staged_bytes_max;
     uint32_t staged_batches_max;
@@ -40,6 +41,8 @@ typedef struct batch_item {
     struct iovec *more; /* the pieces, when there are several: owned */
     uint32_t pieces;
     uint32_t bytes;
+    uint8_t *packed; /* compressed: what is stored instead; owned */
+    uint32_t packed_bytes;
     enum { ITEM_UNSET, ITEM_SET, ITEM_PAD } state;
 } batch_item;
 
@@ -99,6 +102,7 @@ bw_status batch_set_meta(bw_batch *b, uint64_t tag, const void *json, size_t byt
 /** Checks that all items are set, and finds out where everything will lie. May be repeated. */
 bw_status batch_layout(bw_batch *b, uint64_t nonce, bw_error *error);
 /** Fills the rows of one slice's frame (lengths, pads, no CRC). */
+const struct iovec *batch_item_pieces(const batch_item *item);
 void batch_frame_items(const bw_batch *b, uint32_t slice, frame_item *rows);
 
 /* ---- events.c ---- */

@@ -26,13 +26,43 @@ static void told(reclaimer *r, bw_status status, const bw_error *why)
     }
 }
 
+static uint64_t progress(const reclaim *pass)
+{
+    const reclaim_report *p = reclaim_reported(pass);
+    const sweep_report *s = &p->manifests;
+    return p->steps + p->names_deleted + p->segments_deleted + p->orphans_deleted +
+           s->blocks_retired + s->manifests_deleted + s->ghosts_deleted;
+}
+
+bw_status reclaimer_drive(drive *d, reclaim *pass, int64_t timeout_ns, const drive_stop *stop,
+                          const reclaim_watch *watch)
+{
+    const machine m = {&reclaim_machine, pass};
+    uint64_t before = progress(pass);
+    int64_t until_ns = clock_deadline(clock_system(), timeout_ns);
+    for (;;) {
+        int64_t end_ns = clock_deadline(clock_system(), NS_PER_S);
+        if (watch == NULL || end_ns > until_ns)
+            end_ns = until_ns;
+        const bw_status status = drive_run(d, m, end_ns, stop);
+        if (status != BW_TIMEOUT)
+            return status;
+        const uint64_t now = progress(pass);
+        if (now != before)
+            until_ns = clock_deadline(clock_system(), timeout_ns);
+        else if (clock_now(clock_system()) >= until_ns)
+            return status;
+        before = now;
+        if (watch != NULL)
+            BW_TRY(watch->tell(watch->context, reclaim_reported(pass)));
+    }
+}
+
 static bw_status run_machine(reclaimer *r, drive *d, reclaim *pass, bw_error *why)
 {
-    const int64_t deadline_ns = clock_deadline(clock_system(), PASS_TIMEOUT_NS);
     const drive_stop stop = {&r->gate, &r->stopping};
-    reclaim_start(pass, clock_now(clock_system()), deadline_ns);
-    const machine m = {&reclaim_machine, pass};
-    const bw_status status = drive_run(d, m, deadline_ns, &stop);
+    reclaim_start(pass, clock_now(clock_system()), clock_deadline(clock_system(), PASS_TIMEOUT_NS));
+    const bw_status status = reclaimer_drive(d, pass, PASS_TIMEOUT_NS, &stop, NULL);
     if (status != BW_OK)
         return status == BW_INTERRUPTED ? BW_OK : drive_tell(d, status, why, "reclaim");
     error_copy(why, &reclaim_reported(pass)->error);

@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: The BatchWeave authors
 // SPDX-License-Identifier: Apache-2.0
 /* "gc": one pass of the sweep, and who keeps what it leaves. */
+#include "client/reclaimer.h"
 #include "client/reports.h"
 #include "protocol/reclaim.h"
 
@@ -41,26 +42,37 @@ static void put_summary(report *r, const reclaim_report *pass, const manifest *m
     json_put_object_end(&r->out);
 }
 
-static uint64_t progress(const reclaim_report *pass)
+typedef struct audience {
+    report *report;
+    bw_error *error;
+} audience;
+
+static bw_status tell(void *context, const reclaim_report *pass)
 {
-    const sweep_report *s = &pass->manifests;
-    return pass->steps + pass->names_deleted + pass->segments_deleted + pass->orphans_deleted +
-           s->blocks_retired + s->manifests_deleted + s->ghosts_deleted;
+    const audience *a = context;
+    report *r = a->report;
+    uint64_t end = pass->trim;
+    if (r->options->manifests_only)
+        end = pass->swept;
+    else if (r->options->steps_max > 0 && end - pass->swept > r->options->steps_max)
+        end = pass->swept + r->options->steps_max;
+    const report_walk walk = {
+        .step = pass->swept + pass->steps, .first = pass->swept, .end = end, .bytes = pass->bytes};
+    /* How long listings take cannot be known. */
+    return walk.step < walk.end ? report_progress(r, &walk, a->error) : BW_OK;
 }
 
-/* A pass takes as long as it takes, but it ends when nothing comes of it for the report's time: the
- * machine itself repeats a failing request for ever. */
+/* The machine itself repeats a failing request for ever: the drive ends a pass of which nothing
+ * comes for the report's time. */
 static bw_status run_pass(report *r, reader *from, reclaim *pass, bw_error *error)
 {
+    audience a = {r, error};
+    const reclaim_watch watch = {tell, &a};
     reclaim_start(pass, clock_now(clock_system()), TIME_NEVER);
-    const machine m = {&reclaim_machine, pass};
-    bw_status status = BW_TIMEOUT;
-    for (uint64_t before = 0, now = 1; status == BW_TIMEOUT && now != before;) {
-        before = progress(reclaim_reported(pass));
-        status =
-            drive_run(from->drive, m, clock_deadline(clock_system(), r->options->timeout_ns), NULL);
-        now = progress(reclaim_reported(pass));
-    }
+    const bw_status status = reclaimer_drive(from->drive, pass, r->options->timeout_ns, NULL,
+                                             r->options->progress ? &watch : NULL);
+    if (status == BW_INTERRUPTED)
+        return status; /* of a line that was handed out */
     if (status != BW_OK)
         return drive_tell(from->drive, status, error, "gc");
     const reclaim_report *done = reclaim_reported(pass);

@@ -62,7 +62,7 @@ void put_group(buf *out, const group *g)
     json_put_view(out, "name", g->name);
     json_put_view(out, "launch", g->launch);
     json_put_u64(out, "launch_number", g->launch_number);
-    put_limit(out, "hold", g->has_hold, g->hold);
+    json_put_u64(out, "hold", g->hold);
     json_put_u64(out, "last_version", g->last_version);
     json_put_u64(out, "last_clock_ms", g->last_clock_ms);
     json_put_array(out, "pins");

@@ -165,6 +165,7 @@ static bw_status put_frame(report *r, store *s, uint64_t at, uint64_t left, uint
             json_put_object(&r->out, NULL);
             json_put_u64(&r->out, "at", at + rows[i].offset);
             json_put_u64(&r->out, "bytes", rows[i].stored_bytes);
+            json_put_u64(&r->out, "plain", rows[i].plain_bytes);
             json_put_bool(&r->out, "pad", rows[i].pad);
             json_put_object_end(&r->out);
         }

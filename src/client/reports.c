@@ -30,6 +30,26 @@ bw_status report_emit(report *r, bw_error *error)
     return stop == 0 ? BW_OK : error_set(error, BW_INTERRUPTED, "the report was stopped");
 }
 
+bw_status report_progress(report *r, const report_walk *walk, bw_error *error)
+{
+    const int64_t now_ns = clock_now(clock_system());
+    if (!r->options->progress || now_ns - r->told_ns < NS_PER_S)
+        return BW_OK;
+    r->told_ns = now_ns;
+    json_put_object(&r->out, NULL);
+    json_put_bool(&r->out, "progress", true);
+    json_put_u64(&r->out, "step", walk->step);
+    json_put_u64(&r->out, "first_step", walk->first);
+    json_put_u64(&r->out, "end_step", walk->end);
+    json_put_u64(&r->out, "bytes", walk->bytes);
+    if (walk->bytes_all > 0)
+        json_put_u64(&r->out, "bytes_all", walk->bytes_all);
+    else
+        json_put_null(&r->out, "bytes_all");
+    json_put_object_end(&r->out);
+    return report_emit(r, error);
+}
+
 bw_status report_run(bw_space *space, const char *what, const report_options *options,
                      bw_line_fn line, void *context, bw_error *error)
 {
@@ -39,6 +59,7 @@ bw_status report_run(bw_space *space, const char *what, const report_options *op
         .line = line,
         .context = context,
         .deadline_ns = clock_deadline(clock_system(), options->timeout_ns),
+        .told_ns = clock_now(clock_system()),
     };
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
         if (strcmp(kinds[i].name, what) != 0)

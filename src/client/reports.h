@@ -12,7 +12,7 @@ typedef struct report_options {
     bool has_first, has_last;
     uint64_t first, last;
     const char *key, *prefix; /* key: NULL when not set */
-    bool deep, apply, manifests_only, orphans;
+    bool deep, apply, manifests_only, orphans, progress;
     uint64_t steps_max;
     uint32_t blocks_max;
     int64_t timeout_ns;
@@ -24,7 +24,8 @@ typedef struct report {
     bw_line_fn line;
     void *context;
     int64_t deadline_ns;
-    buf out; /* the line that is being built */
+    int64_t told_ns; /* when progress was told last; when it began, before that */
+    buf out;         /* the line that is being built */
 } report;
 
 /** BW_INVALID names the reports. */
@@ -34,6 +35,14 @@ bw_status report_run(bw_space *space, const char *what, const report_options *op
 /** Hands out the line that was built and begins the next: BW_OK, or BW_INTERRUPTED when the caller
  * has had enough. */
 bw_status report_emit(report *r, bw_error *error);
+
+/** Steps and bytes of the walk: how far it is, and how far it goes. */
+typedef struct report_walk {
+    uint64_t step, first, end;
+    uint64_t bytes, bytes_all; /* that were read or deleted; bytes_all 0: not known */
+} report_walk;
+/** A line of it, once a second where that is wanted; between two other lines. */
+bw_status report_progress(report *r, const report_walk *walk, bw_error *error);
 
 bw_status report_info(report *r, bw_error *error);
 bw_status report_steps(report *r, bw_error *error);

@@ -7,6 +7,9 @@
 #include <unistd.h>
 
 #define MARK_BYTES 4096u
+/* Of the memory that was granted, one part in so many is for what is taken without asking: what a
+ * rank waits for right now, windows of ranks that open late, footers, the process itself. */
+#define UNASKED_PART 8u
 
 static void set_mark(bw_runtime *r)
 {
@@ -51,7 +54,8 @@ bw_status runtime_open(const runtime_options *options, bw_runtime **out, bw_erro
         goto failed;
     locked = true;
     if (executor_new(options->threads, &r->executor) != BW_OK ||
-        budget_new(options->memory_bytes, &r->budget) != BW_OK)
+        budget_new(options->memory_bytes - options->memory_bytes / UNASKED_PART, &r->budget) !=
+            BW_OK)
         goto failed;
     set_mark(r);
     *out = r;

@@ -4,6 +4,8 @@
 
 #include "base/alloc.h"
 #include "client/listing.h"
+#include "client/slicepool.h"
+#include "codec/packing.h"
 #include <inttypes.h>
 
 #define SLICE_ALIGNMENT 64u
@@ -94,6 +96,18 @@ static bool may_map(const slice_request *r, const store *s)
     return r->map && (s->features & STORE_CAN_MAP) != 0;
 }
 
+/* What it takes is known now, and read in any case. */
+static void reserve(slice_request *r, uint64_t bytes)
+{
+    if (bytes == r->reserved)
+        return;
+    if (bytes > r->reserved)
+        (void)budget_take(r->budget, bytes - r->reserved, true);
+    else
+        budget_give(r->budget, r->reserved - bytes);
+    r->reserved = bytes;
+}
+
 /* Only for steps whose slice lengths are too varied to stand in the descriptor. */
 static bw_status place_by_footer(slice_request *r, store *s, bw_error *error)
 {
@@ -120,33 +134,26 @@ static bw_status place_by_footer(slice_request *r, store *s, bw_error *error)
         return blame(r, key.text, status, error);
     }
     r->plan.needs_footer = false;
-    const uint64_t bytes_needed = r->plan.where.bytes;
-    if (bytes_needed > r->reserved)
-        (void)budget_take(r->budget, bytes_needed - r->reserved, true);
-    else
-        budget_give(r->budget, r->reserved - bytes_needed);
-    r->reserved = bytes_needed;
+    reserve(r, r->plan.where.bytes);
     return BW_OK;
 }
 
 static slice *slice_new(const slice_request *r)
 {
-    const size_t items = r->plan.shape.items;
-    slice *s = mem_zalloc(sizeof *s + items * (sizeof(frame_item) + sizeof(bw_item)));
+    const uint32_t items = r->plan.shape.items;
+    slice *s = slice_pool_take(r->pool, items);
     if (s == NULL)
         return NULL;
     atomic_init(&s->references, 1u);
-    s->frames = (frame_item *)(void *)(s + 1);
-    s->handles = (bw_item *)(void *)(s->frames + items);
     for (uint32_t i = 0; i < items; i++)
-        s->handles[i] = (bw_item){.owner = s, .index = i, .order = i, .total = r->plan.shape.items};
+        s->handles[i] = (bw_item){.owner = s, .index = i, .order = i, .total = items};
     s->step = r->plan.step;
     s->nonce = r->plan.record.nonce;
     s->tag = r->plan.shape.tag;
     s->tokens = r->plan.shape.tokens;
     s->d = r->plan.slice / r->genesis->cp;
     s->c = r->plan.slice % r->genesis->cp;
-    s->items = (uint32_t)items;
+    s->items = items;
     s->kind = r->plan.shape.kind;
     return s;
 }
@@ -171,16 +178,59 @@ static bw_status check_frame(const slice_request *r, slice *s, bw_error *error)
     return BW_OK;
 }
 
-static void slice_destroy(slice *s)
+static void drop_frame(slice *s)
 {
     if (s->mapping.release != NULL)
         store_mapping_release(&s->mapping);
     mem_free(s->buffer);
+    s->buffer = NULL;
+    s->data = NULL;
+}
+
+static void slice_destroy(slice *s)
+{
+    drop_frame(s);
+    mem_free(s->unpacked);
     if (s->budget != NULL) {
         budget_give(s->budget, s->reserved);
         budget_unref(s->budget);
     }
-    mem_free(s);
+    slice_pool_give(s);
+}
+
+static bool is_packed_whole(const slice *s)
+{
+    for (uint32_t i = 0; i < s->items; i++)
+        if (s->frames[i].codec == CODEC_NONE && s->frames[i].stored_bytes > 0)
+            return false;
+    return true;
+}
+
+/* Where the plain bytes of each item are: in the frame, or unpacked from it. */
+static bw_status find_plain(slice_request *r, slice *s, bw_error *error)
+{
+    const uint64_t bytes = frame_unpacked_bytes(s->frames, s->items);
+    const uint64_t needed = r->plan.where.bytes + bytes + SLICE_SLACK_BYTES;
+    if (bytes > 0 || r->reserved > needed) /* more may have been expected */
+        reserve(r, needed);
+    if (bytes > 0) {
+        s->unpacked = mem_aligned(SLICE_ALIGNMENT, (size_t)bytes);
+        if (s->unpacked == NULL)
+            return error_set(error, BW_NOMEM, "no memory to unpack a slice to %" PRIu64 " bytes",
+                             bytes);
+        const view frame = view_of(s->data, (size_t)r->plan.where.bytes);
+        BW_TRY(frame_unpack(frame, s->frames, s->items, s->unpacked, error));
+    }
+    if (bytes > 0 && is_packed_whole(s)) {
+        drop_frame(s);
+        reserve(r, bytes + SLICE_SLACK_BYTES);
+    }
+    for (uint32_t i = 0; i < s->items; i++)
+        s->handles[i].data = s->frames[i].codec == CODEC_ZSTD
+                                 ? s->unpacked + s->frames[i].unpacked_at
+                             : s->data != NULL ? s->data + s->frames[i].offset
+                                               : s->unpacked;
+    return BW_OK;
 }
 
 bw_status slice_fetch(slice_request *r, store *s, slice **out, bw_error *error)
@@ -202,7 +252,9 @@ bw_status slice_fetch(slice_request *r, store *s, slice **out, bw_error *error)
     made->mapping = mapping;
     made->buffer = buffer;
     made->data = map ? mapping.data : buffer;
-    const bw_status status = check_frame(r, made, error);
+    bw_status status = check_frame(r, made, error);
+    if (status == BW_OK)
+        status = find_plain(r, made, error);
     if (status != BW_OK) {
         object_key key;
         part_key(r, r->plan.where.part, &key);

@@ -4,7 +4,7 @@
  * slice: the verified bytes of one slice in memory, and the items that are views into it.
  *
  * Counted: the slice and each item handed out hold it, and it outlives consumer, space and runtime.
- * Its bytes are the mapped file or a buffer of its own.
+ * Its bytes are the mapped file or a buffer of its own, and one for items that were stored packed.
  */
 #ifndef CLIENT_SLICE_H
 #define CLIENT_SLICE_H
@@ -15,21 +15,30 @@
 #include <batchweave/space.h>
 #include <stdatomic.h>
 
+/* A map begins and ends within pages: half of one at either end; a buffer has its head. */
+#define SLICE_SLACK_BYTES 4096u
+
 typedef struct slice slice;
+typedef struct slice_pool slice_pool;
 
 struct bw_item {
     slice *owner;
+    const uint8_t *data;   /* its plain bytes */
     uint32_t index;        /* within the slice */
     uint32_t order, total; /* among the items of the step that are this rank's */
 };
 
 struct slice {
     atomic_uint references;
+    uint32_t items_max; /* room in the two arrays */
+    slice_pool *pool;   /* where it goes when nobody holds it; NULL: it is freed */
+    slice *next_kept;
     budget *budget;
     uint64_t reserved; /* bytes to give back */
     store_mapping mapping;
     uint8_t *buffer;
-    const uint8_t *data;
+    uint8_t *unpacked;   /* of packed items, or NULL */
+    const uint8_t *data; /* the frame; NULL when all of it was unpacked */
     uint64_t step, nonce, tag, tokens;
     uint32_t d, c;
     uint32_t items;
@@ -42,8 +51,9 @@ typedef struct slice_request {
     const genesis *genesis;
     const handout *handout; /* only what slice_place needs */
     fetch_plan plan;        /* its views live as long as the request */
+    slice_pool *pool;       /* to take the slice from; may be NULL */
     budget *budget;
-    uint64_t reserved; /* taken already; corrected when the footer tells the length */
+    uint64_t reserved; /* taken already; corrected when footer and frame tell the lengths */
     bool verify;       /* false: the head is checked, items and padding are not (benchmarks) */
     bool map;          /* by mapping where the store can */
 } slice_request;

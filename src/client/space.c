@@ -203,6 +203,7 @@ static bw_status space_new(bw_runtime *runtime, store *s, const char *url,
     space->runtime = runtime;
     space->options = *options;
     atomic_init(&space->users, 0u);
+    atomic_init(&space->begun, false);
     space->url = mem_strdup(url);
     bw_status status = BW_NOMEM;
     if (space->url != NULL && segments_init(&space->segments, SEGMENT_CACHE_BYTES) == BW_OK)

@@ -36,6 +36,7 @@ struct bw_space {
     segments segments;
     reclaimer reclaimer;
     atomic_uint users;                    /* open producers and consumers */
+    atomic_bool begun;                    /* a consumer has */
     store *workers[EXECUTOR_THREADS_MAX]; /* each touched by one executor thread only */
     lock lock;                            /* guards the fields below */
     store *base;

@@ -38,14 +38,11 @@ static void gather_pad(gather *g, uint64_t to)
     gather_add(g, zeros, (size_t)(to - g->at));
 }
 
-static const struct iovec *item_pieces(const batch_item *item)
-{
-    return item->pieces == 1 ? &item->one : item->more;
-}
-
 static uint32_t item_crc(const batch_item *item)
 {
-    const struct iovec *pieces = item_pieces(item);
+    const struct iovec *pieces = batch_item_pieces(item);
+    if (item->packed != NULL)
+        return crc32c(0, item->packed, item->packed_bytes);
     uint32_t crc = 0;
     for (uint32_t i = 0; i < item->pieces; i++)
         crc = crc32c(crc, pieces[i].iov_base, pieces[i].iov_len);
@@ -66,9 +63,10 @@ static bw_status gather_slice(gather *g, const bw_batch *b, uint32_t slice)
     gather_pad(g, start);
     gather_add(g, g->heads.data + head_at, g->heads.size - head_at);
     for (uint32_t i = 0; i < b->items; i++) {
-        const struct iovec *pieces = item_pieces(&items[i]);
+        const struct iovec *pieces = batch_item_pieces(&items[i]);
         gather_pad(g, start + g->rows[i].offset);
-        for (uint32_t k = 0; k < items[i].pieces; k++)
+        gather_add(g, items[i].packed, items[i].packed_bytes);
+        for (uint32_t k = 0; k < items[i].pieces && items[i].packed == NULL; k++)
             gather_add(g, pieces[k].iov_base, pieces[k].iov_len);
     }
     return BW_OK;

@@ -40,7 +40,7 @@ bw_status verify_found(verify *v, const char *code, const char *key, uint64_t st
     return emit_finding(v, code, key, step, message, error);
 }
 
-static bool is_damage(bw_status status)
+bool verify_is_damage(bw_status status)
 {
     /* DENIED: a symbolic link, or an object of another user. It is not proved, and others may be.
      */
@@ -51,7 +51,7 @@ static bool is_damage(bw_status status)
 bw_status verify_judge(verify *v, bw_status status, const char *code, const char *key,
                        uint64_t step, bw_error *error)
 {
-    if (!is_damage(status))
+    if (!verify_is_damage(status))
         return status;
     char message[MESSAGE_MAX];
     (void)snprintf(message, sizeof message, "%.400s",

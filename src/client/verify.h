@@ -71,6 +71,8 @@ typedef struct verify {
 /** Hands out a finding: BW_OK, or BW_INTERRUPTED. Codes are in docs/reports.md. */
 bw_status verify_found(verify *v, const char *code, const char *key, uint64_t step, bw_error *error,
                        const char *format, ...) __attribute__((format(printf, 6, 7)));
+/** Whether it tells of the bytes that lie there, and not of us or of the way to them. */
+bool verify_is_damage(bw_status status);
 /** A failed read or check: damage becomes a finding `code`, everything else ends the walk. */
 bw_status verify_judge(verify *v, bw_status status, const char *code, const char *key,
                        uint64_t step, bw_error *error);

@@ -34,7 +34,7 @@ bw_status verify_before_block(verify *v, const bw_error *blocked, bw_error *erro
 {
     key_fields fields;
     key_parse(view_text(blocked->key), &fields);
-    if (fields.kind != KEY_MANIFEST || v->g == NULL) {
+    if (fields.kind != KEY_MANIFEST || v->g == NULL || !verify_is_damage(blocked->code)) {
         error_copy(error, blocked);
         return blocked->code;
     }

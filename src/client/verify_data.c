@@ -8,6 +8,7 @@
 
 #include "base/alloc.h"
 #include "client/fetch.h"
+#include "codec/packing.h"
 #include <inttypes.h>
 #include <string.h>
 
@@ -123,6 +124,22 @@ static bw_status reserve(batch_check *b, uint64_t bytes, bw_error *error)
     return BW_OK;
 }
 
+/* Packed items of the slice at hand, behind `lead`, can be unpacked. */
+static bw_status check_unpacked(batch_check *b, uint64_t lead, bw_error *error)
+{
+    const uint32_t items = b->d->shape.items;
+    const uint64_t bytes = frame_unpacked_bytes(b->rows, items);
+    if (bytes == 0)
+        return BW_OK;
+    uint8_t *plain = mem_alloc((size_t)bytes);
+    if (plain == NULL)
+        return error_set(error, BW_NOMEM, "no memory for %" PRIu64 " bytes", bytes);
+    const bw_status status =
+        frame_unpack(view_of(b->bytes + lead, b->capacity - lead), b->rows, items, plain, error);
+    mem_free(plain);
+    return status;
+}
+
 /* The slice at `at`, and the zeros between `from` and it. */
 static bw_status check_slice(batch_check *b, uint32_t index, uint64_t from, uint32_t *filled,
                              bw_error *error)
@@ -145,6 +162,7 @@ static bw_status check_slice(batch_check *b, uint32_t index, uint64_t from, uint
     };
     BW_TRY(frame_verify(view_of(b->bytes + lead, (size_t)at->bytes), &expected, b->rows, s->items,
                         error));
+    BW_TRY(check_unpacked(b, lead, error));
     *filled = 0;
     for (uint32_t i = 0; i < s->items; i++)
         *filled += !b->rows[i].pad;

@@ -20,6 +20,18 @@ static bw_status note_sum(verify *v, uint64_t step)
     return BW_OK;
 }
 
+static bw_status tell(const verify *v, bw_error *error)
+{
+    const manifest *m = v->m;
+    const bool deep = v->r->options->deep;
+    const report_walk walk = {.step = v->at,
+                              .first = v->first,
+                              .end = m->next,
+                              .bytes = deep ? v->retained_bytes : 0,
+                              .bytes_all = deep ? m->committed_bytes - m->swept_bytes : 0};
+    return report_progress(v->r, &walk, error);
+}
+
 static bw_status visit(verify *v, uint64_t step, const descriptor *d, bw_error *error)
 {
     hash128 term;
@@ -31,7 +43,8 @@ static bw_status visit(verify *v, uint64_t step, const descriptor *d, bw_error *
         return BW_OK;
     v->retained_bytes += d->shape.total_bytes;
     BW_TRY(verify_producers_step(v, step, d, error));
-    return verify_batch(v, step, d, error);
+    BW_TRY(verify_batch(v, step, d, error));
+    return tell(v, error);
 }
 
 static bw_status visit_block(verify *v, const block *b, uint64_t first, bw_error *error)

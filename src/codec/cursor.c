@@ -7,14 +7,14 @@
 #include <jansson.h>
 #include <string.h>
 
-/* The longest canonical cursor has about 44 KB; room for white space, and a bound on what a parser
+/* The longest canonical cursor has about 47 KB; room for white space, and a bound on what a parser
  * builds. */
 #define CURSOR_TEXT_MAX (128u << 10)
-#define CURSOR_KEYS 9u
-/* Of the longest cursor: the object, the list of skips and each of them; and what stands between
- * keys, skips and their ends. */
-#define OPENINGS_MAX (2u + SKIPS_MAX)
-#define COMMAS_MAX (CURSOR_KEYS - 1u + 2u * SKIPS_MAX)
+#define CURSOR_KEYS 9u /* and `tags`, where there are any */
+/* Of the longest cursor: the object, the lists of skips and tags and each of them; and what stands
+ * between keys, ranges and their ends. */
+#define OPENINGS_MAX (3u + SKIPS_MAX + TAGS_MAX)
+#define COMMAS_MAX (CURSOR_KEYS + 2u * SKIPS_MAX + 2u * TAGS_MAX)
 #define NONCE_BYTES 8u
 
 static bool skips_are_valid(const skip_range *skips, uint32_t count)
@@ -27,10 +27,34 @@ static bool skips_are_valid(const skip_range *skips, uint32_t count)
     return count <= SKIPS_MAX;
 }
 
+static bool tags_are_valid(const tag_range *tags, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        if (tags[i].first > tags[i].last || tags[i].first > INT64_MAX ||
+            (tags[i].last > INT64_MAX && tags[i].last != TAG_ANY) ||
+            (i > 0 && tags[i].first - 1 <= tags[i - 1].last))
+            return false;
+    }
+    return count <= TAGS_MAX;
+}
+
+static void put_tags(const cursor *c, buf *out)
+{
+    buf_put_text(out, ",\"tags\":[");
+    for (uint32_t i = 0; i < c->tag_count; i++) {
+        buf_printf(out, "%s[%" PRIu64 ",", i > 0 ? "," : "", c->tags[i].first);
+        if (c->tags[i].last == TAG_ANY)
+            buf_put_text(out, "null]");
+        else
+            buf_printf(out, "%" PRIu64 "]", c->tags[i].last);
+    }
+    buf_put_text(out, "]");
+}
+
 bw_status cursor_encode(const cursor *c, buf *out)
 {
     if (c->step > INT64_MAX || c->version > INT64_MAX || c->dp == 0 || c->mode > MODE_SCALE_BATCH ||
-        !skips_are_valid(c->skips, c->skip_count))
+        !skips_are_valid(c->skips, c->skip_count) || !tags_are_valid(c->tags, c->tag_count))
         return BW_CURSOR_INVALID;
     char uuid[2 * UUID_BYTES + 1];
     hex_encode(c->uuid, UUID_BYTES, uuid);
@@ -47,7 +71,10 @@ bw_status cursor_encode(const cursor *c, buf *out)
     for (uint32_t i = 0; i < c->skip_count; i++)
         buf_printf(out, "%s[%" PRIu64 ",%" PRIu64 "]", i > 0 ? "," : "", c->skips[i].first,
                    c->skips[i].end);
-    buf_put_text(out, "]}");
+    buf_put_text(out, "]");
+    if (c->tag_count > 0)
+        put_tags(c, out);
+    buf_put_text(out, "}");
     return buf_status(out);
 }
 
@@ -111,6 +138,30 @@ static bw_status read_skips(const json_t *value, cursor *c, bw_error *error)
     return BW_OK;
 }
 
+static bw_status read_tags(const json_t *value, cursor *c, bw_error *error)
+{
+    const size_t count = json_array_size(value);
+    if (count == 0 || count > TAGS_MAX)
+        return error_set(error, BW_CURSOR_INVALID, "cursor: `tags` is no list of 1 to %u ranges",
+                         TAGS_MAX);
+    c->tags = mem_array(count, sizeof *c->tags);
+    if (c->tags == NULL)
+        return error_set(error, BW_NOMEM, "cursor: no memory for %zu ranges of tags", count);
+    for (size_t i = 0; i < count; i++) {
+        const json_t *range = json_array_get(value, i), *last = json_array_get(range, 1);
+        c->tags[i].last = TAG_ANY;
+        if (json_array_size(range) != 2 ||
+            !read_number(json_array_get(range, 0), INT64_MAX, &c->tags[i].first) ||
+            (!json_is_null(last) && !read_number(last, INT64_MAX, &c->tags[i].last)))
+            return error_set(error, BW_CURSOR_INVALID,
+                             "cursor: range %zu of tags is no [first, last]", i);
+    }
+    c->tag_count = (uint32_t)count;
+    if (!tags_are_valid(c->tags, c->tag_count))
+        return error_set(error, BW_CURSOR_INVALID, "cursor: tags are not ascending and apart");
+    return BW_OK;
+}
+
 static bw_status read_fields(const json_t *root, cursor *c, bw_error *error)
 {
     uint64_t format, item = 0, dp = 0;
@@ -138,7 +189,10 @@ static bw_status read_fields(const json_t *root, cursor *c, bw_error *error)
     c->item = (uint32_t)item;
     c->dp = (uint32_t)dp;
     BW_TRY(read_skips(json_object_get(root, "skips"), c, error));
-    if (json_object_size(root) != CURSOR_KEYS)
+    const json_t *tags = json_object_get(root, "tags");
+    if (tags != NULL)
+        BW_TRY(read_tags(tags, c, error));
+    if (json_object_size(root) != CURSOR_KEYS + (tags != NULL ? 1u : 0u))
         return error_set(error, BW_CURSOR_INVALID, "cursor: a key that is not known");
     return BW_OK;
 }
@@ -196,31 +250,70 @@ bw_status cursor_copy(cursor *to, const cursor *from)
 {
     *to = *from;
     to->skips = mem_dup(from->skips, from->skip_count * sizeof *from->skips);
-    if (to->skips != NULL)
+    to->tags = mem_dup(from->tags, from->tag_count * sizeof *from->tags);
+    if (to->skips != NULL && to->tags != NULL)
         return BW_OK;
-    memset(to, 0, sizeof *to);
+    cursor_free(to);
     return BW_NOMEM;
+}
+
+/* The ranges before, the one in which all that touch it have gone up, the ranges behind. */
+static uint32_t insert(const skip_range *from, uint32_t count, skip_range new, skip_range *to)
+{
+    uint32_t made = 0, i = 0;
+    for (; i < count && from[i].end < new.first; i++)
+        to[made++] = from[i];
+    for (; i < count && from[i].first <= new.end; i++) {
+        new.first = from[i].first < new.first ? from[i].first : new.first;
+        new.end = from[i].end > new.end ? from[i].end : new.end;
+    }
+    to[made++] = new;
+    for (; i < count; i++)
+        to[made++] = from[i];
+    return made;
+}
+
+bw_status cursor_skip(cursor *c, uint64_t first, uint64_t end)
+{
+    if (first >= end || end > INT64_MAX)
+        return BW_CURSOR_INVALID;
+    skip_range *skips = mem_array((size_t)c->skip_count + 1, sizeof *skips);
+    if (skips == NULL)
+        return BW_NOMEM;
+    const uint32_t count =
+        insert(c->skips, c->skip_count, (skip_range){.first = first, .end = end}, skips);
+    if (count > SKIPS_MAX) {
+        mem_free(skips);
+        return BW_CURSOR_INVALID;
+    }
+    mem_free(c->skips);
+    c->skips = skips;
+    c->skip_count = count;
+    return BW_OK;
 }
 
 void cursor_free(cursor *c)
 {
     mem_free(c->skips);
+    mem_free(c->tags);
     memset(c, 0, sizeof *c);
 }
 
 bool cursor_equal(const cursor *a, const cursor *b)
 {
     bool equal = a->step == b->step && a->item == b->item && a->mode == b->mode && a->dp == b->dp &&
-                 a->skip_count == b->skip_count;
+                 a->skip_count == b->skip_count && a->tag_count == b->tag_count;
     for (uint32_t i = 0; equal && i < a->skip_count; i++)
         equal = a->skips[i].first == b->skips[i].first && a->skips[i].end == b->skips[i].end;
+    for (uint32_t i = 0; equal && i < a->tag_count; i++)
+        equal = a->tags[i].first == b->tags[i].first && a->tags[i].last == b->tags[i].last;
     return equal;
 }
 
 bw_status cursor_hash(const cursor *c, hash128 *out)
 {
     buf bytes;
-    buf_init(&bytes, 64 + (size_t)SKIPS_MAX * 16);
+    buf_init(&bytes, 64 + (size_t)(SKIPS_MAX + TAGS_MAX) * 16);
     buf_put_u64(&bytes, c->step);
     buf_put_u32(&bytes, c->item);
     buf_put_u8(&bytes, (uint8_t)c->mode);
@@ -230,9 +323,64 @@ bw_status cursor_hash(const cursor *c, hash128 *out)
         buf_put_u64(&bytes, c->skips[i].first);
         buf_put_u64(&bytes, c->skips[i].end);
     }
+    if (c->tag_count > 0)
+        buf_put_u32(&bytes, c->tag_count);
+    for (uint32_t i = 0; i < c->tag_count; i++) {
+        buf_put_u64(&bytes, c->tags[i].first);
+        buf_put_u64(&bytes, c->tags[i].last);
+    }
     bw_status status = buf_status(&bytes);
     if (status == BW_OK)
         status = hash_bytes(bytes.data, bytes.size, out);
     buf_free(&bytes);
     return status;
+}
+
+/* ---- which tags are read ---- */
+
+/* Decimal digits at `*at`, which moves behind them. */
+static bool take_number(const char **at, uint64_t *out)
+{
+    uint64_t value = 0;
+    const char *from = *at;
+    for (; **at >= '0' && **at <= '9'; (*at)++) {
+        value = value * 10 + (uint64_t)(**at - '0');
+        if (value > INT64_MAX)
+            return false;
+    }
+    *out = value;
+    return *at > from && *at - from <= 19;
+}
+
+bool tags_parse(const char *text, tag_range tags[TAGS_MAX], uint32_t *count)
+{
+    *count = 0;
+    if (strcmp(text, "all") == 0)
+        return true;
+    for (const char *at = text;; at++) {
+        if (*count == TAGS_MAX)
+            return false;
+        tag_range *t = &tags[(*count)++];
+        if (!take_number(&at, &t->first))
+            return false;
+        t->last = t->first;
+        if (*at == '-') {
+            at++;
+            t->last = TAG_ANY;
+            if (*at != '\0' && *at != ',' && !take_number(&at, &t->last))
+                return false;
+        }
+        if (*at == '\0')
+            return tags_are_valid(tags, *count);
+        if (*at != ',')
+            return false;
+    }
+}
+
+bool tag_is_wanted(const tag_range *tags, uint32_t count, uint64_t tag)
+{
+    bool wanted = count == 0;
+    for (uint32_t i = 0; i < count && !wanted; i++)
+        wanted = tags[i].first <= tag && tag <= tags[i].last;
+    return wanted;
 }

@@ -5,6 +5,7 @@
 #include "base/crc32c.h"
 #include "base/mutant.h"
 #include "codec/genesis.h"
+#include "codec/packing.h"
 #include <string.h>
 
 static const char magic[4] = {'B', 'W', 'S', 'L'};
@@ -31,14 +32,18 @@ bw_status frame_layout(frame_head *head, frame_item *items)
         return BW_INVALID;
     if (head->items > ITEMS_MAX)
         return BW_TOO_LARGE;
-    uint64_t end = frame_table_end(head->items), plain = 0, stored = 0;
+    uint64_t end = frame_table_end(head->items), plain = 0, stored = 0, unpacked = 0;
     for (uint32_t i = 0; i < head->items; i++) {
         items[i].offset = align64(end);
         end = items[i].offset + items[i].stored_bytes;
         plain += items[i].plain_bytes;
         stored += items[i].stored_bytes;
+        if (items[i].codec != CODEC_ZSTD)
+            continue;
+        items[i].unpacked_at = align64(unpacked);
+        unpacked = items[i].unpacked_at + items[i].plain_bytes;
     }
-    if (end > SLICE_BYTES_MAX)
+    if (end > SLICE_BYTES_MAX || unpacked > SLICE_BYTES_MAX)
         return BW_TOO_LARGE;
     head->framed_bytes = end;
     head->plain_bytes = plain;
@@ -85,18 +90,17 @@ static bw_status decode_item(const uint8_t *row, uint32_t index, frame_item *ite
         .plain_bytes = wire_load_u32(row + 4),
         .crc = wire_load_u32(row + 8),
         .pad = (flags & ITEM_PAD) != 0,
-        .codec = CODEC_NONE,
+        .codec = (item_codec)codec,
     };
     if ((flags & ~(ITEM_PAD | ITEM_CODEC_MASK)) != 0 || codec > CODEC_ZSTD)
         return error_set(error, BW_CORRUPT, "frame: item %u has unknown flags 0x%x", index, flags);
     if (item->pad &&
         (item->stored_bytes != 0 || item->plain_bytes != 0 || item->crc != 0 || codec != 0))
         return error_set(error, BW_CORRUPT, "frame: item %u is a pad but has bytes", index);
-    if (codec == CODEC_ZSTD)
-        return error_set(error, BW_UNSUPPORTED,
-                         "frame: item %u is compressed with zstd, which this version cannot read",
-                         index);
-    if (item->stored_bytes != item->plain_bytes)
+    if (codec == CODEC_ZSTD && !packed_lengths_fit(item->stored_bytes, item->plain_bytes))
+        return error_set(error, BW_CORRUPT, "frame: item %u of %u bytes states %u unpacked", index,
+                         item->stored_bytes, item->plain_bytes);
+    if (codec == CODEC_NONE && item->stored_bytes != item->plain_bytes)
         return error_set(error, BW_CORRUPT, "frame: item %u is stored plain in another length",
                          index);
     return BW_OK;

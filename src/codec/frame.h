@@ -22,7 +22,8 @@ typedef struct frame_item {
     uint32_t stored_bytes, plain_bytes, crc;
     bool pad;
     item_codec codec;
-    uint64_t offset; /* of its stored bytes within the frame */
+    uint64_t offset;      /* of its stored bytes within the frame */
+    uint64_t unpacked_at; /* of its plain bytes in the buffer of frame_unpack; CODEC_ZSTD only */
 } frame_item;
 
 typedef struct frame_head {
@@ -50,14 +51,14 @@ static inline uint64_t frame_bytes_min(uint32_t items)
     return align64(frame_table_end(items));
 }
 
-/** Sets every item's offset and the head's three byte counts from the items' stored and plain
- * lengths. BW_TOO_LARGE above 4 GiB. */
+/** Sets every item's offsets and the head's three byte counts from the items' stored and plain
+ * lengths. BW_TOO_LARGE above 4 GiB, framed or unpacked. */
 bw_status frame_layout(frame_head *head, frame_item *items);
 /** Appends head and item table; the caller writes the items at their offsets, zeros between. */
 bw_status frame_encode_head(const frame_head *head, const frame_item *items, buf *out);
 
 /** Reads and checks head and table from the first `bytes.size` ≥ frame_table_end bytes of a frame.
- * BW_CORRUPT, BW_FORMAT, BW_UNSUPPORTED. `items` has room for `items_max`; more is BW_CORRUPT. */
+ * BW_CORRUPT, BW_FORMAT. `items` has room for `items_max`; more is BW_CORRUPT. */
 bw_status frame_decode_head(view bytes, frame_head *head, frame_item *items, uint32_t items_max,
                             bw_error *error);
 /** Head checked as above and as the descriptor expects it; every item's CRC and all padding

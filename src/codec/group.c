@@ -6,14 +6,14 @@
 #include "base/alloc.h"
 #include <string.h>
 
-#define GROUP_HOLD 1u
+#define GROUP_PINNED 1u
 
 void group_encode(const group *g, buf *out)
 {
     wire_put_text8(out, g->name);
     wire_put_text8(out, g->launch);
     buf_put_u64(out, g->launch_number);
-    buf_put_u8(out, g->has_hold ? GROUP_HOLD : 0);
+    buf_put_u8(out, g->pinned ? GROUP_PINNED : 0);
     buf_put_u64(out, g->hold);
     buf_put(out, g->cursor_hash.bytes, HASH_BYTES);
     buf_put_u64(out, g->last_version);
@@ -49,16 +49,14 @@ static void read_group_head(wire_reader *r, group *g)
     g->launch = wire_text8(r);
     g->launch_number = wire_u64(r);
     const uint8_t flags = wire_u8(r);
-    g->has_hold = (flags & GROUP_HOLD) != 0;
+    g->pinned = (flags & GROUP_PINNED) != 0;
     g->hold = wire_u64(r);
     wire_bytes(r, g->cursor_hash.bytes, HASH_BYTES);
     g->last_version = wire_u64(r);
     g->last_clock_ms = wire_u64(r);
     g->pin_count = wire_u8(r);
     r->failed |= !name_is_valid(g->name) || g->launch.size == 0 || g->launch.size > LAUNCH_MAX ||
-                 g->launch_number == 0 || (flags & ~GROUP_HOLD) != 0 ||
-                 (!g->has_hold && g->hold != 0) || (!g->has_hold && g->pin_count == 0) ||
-                 g->pin_count > PINS_MAX;
+                 g->launch_number == 0 || (flags & ~GROUP_PINNED) != 0 || g->pin_count > PINS_MAX;
 }
 
 /* Reads a group; its pins go to `pins`, which has room for PINS_MAX (NULL: they are only counted).
@@ -66,7 +64,7 @@ static void read_group_head(wire_reader *r, group *g)
 static void read_group(wire_reader *r, const manifest *m, group *g, pin *pins)
 {
     read_group_head(r, g);
-    r->failed |= g->has_hold && (g->hold < m->trim || g->hold > m->next);
+    r->failed |= g->hold < m->trim || g->hold > m->next;
     pin before = {.nonce = 0}, one = {.nonce = 0};
     for (uint32_t i = 0; i < g->pin_count && !r->failed; i++) {
         read_pin(r, &one);
@@ -110,16 +108,14 @@ bw_status groups_read(wire_reader *r, manifest *m, bw_error *error)
     return BW_OK;
 }
 
-/* The lowest or the highest of what a group keeps. */
+/* The lowest or the highest of what a group keeps; a pin rather than the hold that it moved up. */
 static keeper extreme(const group *g, bool highest)
 {
     keeper k = {.group = g, .step = g->hold};
-    bool found = g->has_hold;
     for (uint32_t i = 0; i < g->pin_count; i++) {
         const uint64_t step = g->pins[i].step;
-        if (!found || (highest ? step > k.step : step < k.step))
+        if (highest ? step >= k.step : step <= k.step)
             k = (keeper){.group = g, .pin = &g->pins[i], .step = step};
-        found = true;
     }
     return k;
 }

@@ -36,6 +36,7 @@ __attribute__((format(printf, 2, 3))) static void print(object_key *key, const c
 {
     va_list args;
     va_start(args, format);
+    // cppcheck-suppress ctuuninitvar ; it is written here
     const int size = vsnprintf(key->text, sizeof key->text, format, args);
     va_end(args);
     if ((size_t)size >= sizeof key->text) /* so is a negative one */

@@ -66,8 +66,8 @@ typedef struct group {
     view name;
     view launch;
     uint64_t launch_number;
-    bool has_hold;
     uint64_t hold;
+    bool pinned; /* the hold is no longer where the launch began: a pin of its moved it up */
     hash128 cursor_hash;
     uint64_t last_version, last_clock_ms;
     uint32_t pin_count;

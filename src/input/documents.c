@@ -191,3 +191,11 @@ void documents_free(documents *docs)
     mem_free(docs->list);
     *docs = (documents){0};
 }
+
+double documents_bytes(const documents *docs, size_t count, uint32_t shard, uint32_t shards)
+{
+    double bytes = 0;
+    for (size_t k = shard; k < count && k < docs->count; k += shards)
+        bytes += (double)docs->list[k].size;
+    return bytes;
+}

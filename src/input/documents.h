@@ -37,5 +37,7 @@ typedef struct documents {
  */
 bw_status documents_list(const char *const *inputs, size_t count, documents *out, bw_error *error);
 void documents_free(documents *docs);
+/** Bytes of those of the first `count` that are the shard's: document k with k mod n = i. */
+double documents_bytes(const documents *docs, size_t count, uint32_t shard, uint32_t shards);
 
 #endif

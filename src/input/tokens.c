@@ -139,6 +139,12 @@ static bw_status fill(reader *r, record *out, bw_error *error)
     return BW_OK;
 }
 
+uint64_t tokens_sequences(const reader *r)
+{
+    const tokens *t = (const tokens *)r;
+    return t->first[t->count];
+}
+
 bool tokens_indexed(const reader *r)
 {
     return ((const tokens *)r)->files[0].indexed;

@@ -26,5 +26,7 @@ bw_status tokens_open(documents *files, uint32_t shard, uint32_t shards, size_t 
                       token_type type, reader **out, bw_error *error);
 /** Whether records have `positions`. Files with and without an index do not mix. */
 bool tokens_indexed(const reader *r);
+/** Sequences of all files, and of all shards. */
+uint64_t tokens_sequences(const reader *r);
 
 #endif

@@ -81,6 +81,7 @@ void chain_segment_read(chain *c, machine_reply *reply)
     if (missing && !c->rewalked) {
         /* It may have left with a sweep: judge by the newest manifest. */
         c->rewalked = c->want_newest = true;
+        c->may_stop = false;
         chain_step(c);
         return;
     }

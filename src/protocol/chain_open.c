@@ -74,7 +74,7 @@ static void hint_read(chain *c, const machine_reply *reply)
         hint_decode(view_of(reply->bytes, reply->size), uuid, &c->hint, NULL) != BW_OK)
         return;
     /* A hint of another namespace is caught by the manifest that it leads to. */
-    c->has_hint = c->hint >= 1 && c->hint < UINT64_MAX;
+    c->has_hint = c->hint >= 1 && c->hint <= NUMBER_MAX;
 }
 
 static void search_markers(chain *c)
@@ -98,10 +98,30 @@ void chain_began(chain *c, const ask *a, machine_reply *reply)
         return;
     if (!c->has_genesis || ask_any(&c->asks))
         return;
-    if (c->has_hint)
-        chain_land(c, LANDING_HINT, c->hint);
-    else
+    if (!c->has_hint) {
         search_markers(c);
+        return;
+    }
+    /* The hint may be right: what lies behind it is asked for at once. Who finds v + 1 absent first
+     * and reads v afterwards knows as much as in the other order: v was the newest at some moment
+     * of the walk. */
+    chain_set_tip(c, NULL);
+    chain_land(c, LANDING_HINT, c->hint);
+    chain_look_ahead(c, c->hint);
+}
+
+/* The hinted manifest and how far the chain goes behind it: once both are known. */
+static void hint_followed(chain *c)
+{
+    MUST(c->state == WALK_LAND);
+    MUST(c->landing == LANDING_HINT);
+    MUST(!c->tip_proved);
+    if (ask_any(&c->asks))
+        return;
+    if (c->tip == NULL)
+        search_markers(c);
+    else
+        chain_looked_ahead(c);
 }
 
 void chain_reopen(chain *c)
@@ -144,16 +164,18 @@ void chain_probed(chain *c, const ask *a, bool present)
 {
     const uint8_t role = a->role;
     MUST(a->kind == STORE_HEAD);
-    MUST(c->state == WALK_MARKERS || c->state == WALK_MANIFESTS || c->state == WALK_GALLOP);
-    if (!search_answer(&c->search, a->number, present))
+    const bool last = search_answer(&c->search, a->number, present);
+    if (c->state == WALK_LAND) {
+        hint_followed(c);
+    } else if (!last) {
         return;
-    if (!search_done(&c->search)) {
+    } else if (c->state == WALK_GALLOP) {
+        chain_looked_ahead(c);
+    } else if (!search_done(&c->search)) {
         for (uint32_t i = 0; i < c->search.probe_count; i++)
             (void)ask_add(&c->asks, role, STORE_HEAD, c->search.probes[i]);
     } else if (c->state == WALK_MARKERS) {
         search_manifests(c);
-    } else if (c->state == WALK_GALLOP) {
-        chain_galloped(c);
     } else if (c->search.found) {
         chain_land(c, LANDING_SEARCH, c->search.low);
     } else {
@@ -208,7 +230,7 @@ void chain_landed(chain *c, const ask *a, machine_reply *reply)
     MUST(a->number > 0);
     if (reply->outcome == STORE_NOT_FOUND) {
         if (c->landing == LANDING_HINT)
-            search_markers(c);
+            hint_followed(c);
         else if (c->landing == LANDING_LOOK)
             chain_looked(c, a->number, false);
         else
@@ -220,7 +242,7 @@ void chain_landed(chain *c, const ask *a, machine_reply *reply)
         chain_fail_with(c, BW_NOMEM, &c->odd);
     } else if (c->odd_status != BW_OK) {
         if (c->landing == LANDING_HINT)
-            search_markers(c);
+            hint_followed(c);
         else
             (void)chain_is_odd(c, a->number);
     } else {
@@ -234,7 +256,7 @@ void chain_landed(chain *c, const ask *a, machine_reply *reply)
             c->tip_proved = c->tip_newest = true;
             chain_arrive(c);
         } else if (c->landing == LANDING_HINT)
-            chain_gallop(c);
+            hint_followed(c);
         else if (c->landing == LANDING_LOOK)
             chain_looked(c, a->number, true);
         else

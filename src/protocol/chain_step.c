@@ -41,25 +41,53 @@ void chain_step(chain *c)
     (void)ask_add(&c->asks, ROLE_MANIFEST, STORE_GET, c->tip->version + 1);
 }
 
-void chain_gallop(chain *c)
+void chain_look_ahead(chain *c, uint64_t from)
 {
-    MUST_OR(c->tip != NULL, return );
-    const uint64_t from = c->tip->version;
     MUST(from <= NUMBER_MAX); /* no manifest decodes beyond it, so nothing overflows */
-    c->state = WALK_GALLOP;
     search_start(&c->search, from, true, from + GALLOP_SPAN + 1, GALLOP_POWERS);
     for (uint32_t i = 0; i < c->search.probe_count; i++)
         (void)ask_add(&c->asks, ROLE_HEAD_MANIFEST, STORE_HEAD, c->search.probes[i]);
 }
 
-void chain_galloped(chain *c)
+static void gallop(chain *c)
+{
+    MUST_OR(c->tip != NULL, return );
+    c->state = WALK_GALLOP;
+    chain_look_ahead(c, c->tip->version);
+}
+
+static void next_absent(chain *c)
+{
+    MUST_OR(c->tip != NULL, return );
+    c->next_absent = true;
+    if (!c->tip_proved) {
+        ask_marker(c, WALK_TIP, c->tip->version);
+        return;
+    }
+    c->quiet_polls++;
+    if (c->want_newest || (c->quiet_polls % MARKER_EVERY == 0 && !MUTANT(marker_of_quiet)))
+        ask_marker(c, WALK_NEWEST, c->tip->version + 1);
+    else
+        chain_check_gap(c);
+}
+
+void chain_looked_ahead(chain *c)
 {
     MUST(c->search.found);
+    MUST_OR(c->tip != NULL, return );
     MUST(c->search.low >= c->tip->version);
-    if (c->search.low > c->tip->version + 1)
+    const bool hinted = c->state == WALK_LAND;
+    c->state = WALK_GALLOP;
+    if (!search_done(&c->search)) {
+        for (uint32_t i = 0; i < c->search.probe_count; i++)
+            (void)ask_add(&c->asks, ROLE_HEAD_MANIFEST, STORE_HEAD, c->search.probes[i]);
+    } else if (c->search.low > c->tip->version + 1) {
         chain_land(c, LANDING_GALLOP, c->search.low);
-    else
+    } else if (c->search.low == c->tip->version && hinted) {
+        next_absent(c); /* a good hint is one to the newest, and has to be worth a round trip */
+    } else {
         chain_step(c);
+    }
 }
 
 bw_status chain_decode(chain *c, uint64_t version, machine_reply *reply, manifest **out)
@@ -88,21 +116,6 @@ bool chain_is_odd(chain *c, uint64_t version)
     const bool tip_decides = c->tip != NULL && !c->tip_proved;
     ask_marker(c, WALK_ODD, tip_decides ? c->tip->version : version);
     return true;
-}
-
-static void next_absent(chain *c)
-{
-    MUST_OR(c->tip != NULL, return );
-    c->next_absent = true;
-    if (!c->tip_proved) {
-        ask_marker(c, WALK_TIP, c->tip->version);
-        return;
-    }
-    c->quiet_polls++;
-    if (c->want_newest || (c->quiet_polls % MARKER_EVERY == 0 && !MUTANT(marker_of_quiet)))
-        ask_marker(c, WALK_NEWEST, c->tip->version + 1);
-    else
-        chain_check_gap(c);
 }
 
 void chain_looked(chain *c, uint64_t version, bool present)
@@ -141,7 +154,7 @@ void chain_stepped(chain *c, const ask *a, machine_reply *reply)
     if (c->may_stop && c->run >= RUN_MAX)
         ask_marker(c, WALK_TIP, m->version);
     else if (c->run % GALLOP_AFTER == 0)
-        chain_gallop(c);
+        gallop(c);
     else
         chain_step(c);
 }

@@ -16,7 +16,8 @@ typedef enum walk_state {
     WALK_MARKERS,   /* search for the highest marker */
     WALK_MANIFESTS, /* search for the last manifest above it */
     WALK_EMPTY,     /* nothing above it: its block's marker again */
-    WALK_LAND,      /* a manifest that was found, not reached by links */
+    WALK_LAND,      /* a manifest that was found, not reached by links; from a hint: and what is
+                       behind it */
     WALK_GALLOP,    /* search ahead of the tip */
     WALK_STEP,      /* tip + 1 */
     WALK_TIP,       /* marker of the tip's block: proves the tip */
@@ -67,7 +68,8 @@ struct chain {
     manifest *tip; /* read last; the held one at first */
     bool tip_proved;
     bool linked;      /* hash links lead from `held` to the tip */
-    bool next_absent; /* tip + 1 was not found after the tip was read */
+    bool next_absent; /* tip + 1 was not found, and the tip was the newest when one of the two was
+                         read */
     bool tip_newest;
     bool refetched; /* the object now asked for was damaged once */
     bool rewalked;  /* a segment was missing once: looked for a newer manifest */
@@ -106,8 +108,10 @@ void chain_landed(chain *c, const ask *a, machine_reply *reply);
 /* chain_step.c: along the links, and what proves them */
 void chain_step(chain *c);
 void chain_stepped(chain *c, const ask *a, machine_reply *reply);
-void chain_galloped(chain *c);
-void chain_gallop(chain *c);
+/** Asks how far the chain goes behind `from`; once answered, with the tip read: the next round of
+ * questions, or on from there. */
+void chain_look_ahead(chain *c, uint64_t from);
+void chain_looked_ahead(chain *c);
 /** A look at a version ahead was answered. */
 void chain_looked(chain *c, uint64_t version, bool present);
 void chain_marker_read(chain *c, bool present);

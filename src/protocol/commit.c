@@ -92,7 +92,8 @@ void commit_start(commit *c, intent *i, view committer, int64_t now_ns, int64_t 
     c->committer = committer;
     c->now_ns = c->base_ns = now_ns;
     c->deadline_ns = deadline_ns;
-    c->fresh = c->page_missing = c->doubt = false;
+    c->fresh = c->doubt = false;
+    c->page_missing = 0;
     if (held == NULL) {
         commit_walk(c, CHAIN_OPEN);
     } else if (c->crowd > 0 && !c->trusts) {

@@ -189,7 +189,10 @@ static bw_status page_open(commit *c, machine_reply *reply, bw_error *error)
     MUST(c->state == STATE_PAGE);
     MUST(!c->has_page);
     if (reply->outcome != STORE_OK)
-        return error_set(error, BW_CORRUPT, "the page that a manifest refers to is missing");
+        return error_set(error, BW_CORRUPT, "the page that a manifest refers to is %s",
+                         reply->outcome == STORE_NOT_FOUND
+                             ? "missing"
+                             : reply_damage(reply, "larger than a page can be"));
     bw_status status = hash_bytes(reply->bytes, reply->size, &hash);
     if (status == BW_OK &&
         (reply->size != c->page_of.bytes || !hash_equal(&hash, &c->page_of.hash)))
@@ -216,7 +219,7 @@ void commit_page_read(commit *c, ask *a, machine_reply *reply)
     object_key key;
     bw_status status = page_open(c, reply, &error);
     MUST((status == BW_OK) == c->has_page);
-    if (status != BW_OK && reply->outcome == STORE_OK && !c->refetched) {
+    if (status != BW_OK && reply->outcome != STORE_NOT_FOUND && !c->refetched) {
         c->refetched = true;
         ask_rest(&c->asks, a, c->now_ns);
         return;
@@ -226,9 +229,9 @@ void commit_page_read(commit *c, ask *a, machine_reply *reply)
         commit_witness(c);
     } else if (status == BW_OK) {
         commit_consider(c);
-    } else if (reply->outcome == STORE_NOT_FOUND && !c->page_missing) {
+    } else if (reply->outcome == STORE_NOT_FOUND && c->page_missing != c->page_of.version) {
         /* A sweep may have replaced it: look at a newer manifest. */
-        c->page_missing = true;
+        c->page_missing = c->page_of.version;
         commit_walk(c, c->attempt.open ? CHAIN_REOPEN : CHAIN_NEWEST);
     } else {
         key_page(&key, c->page_of.version, c->page_of.nonce);

@@ -79,9 +79,9 @@ struct commit {
     view committer;
     int64_t now_ns, deadline_ns, pause_ns, base_ns, create_ns;
     commit_state state;
-    bool fresh;        /* the base was proved the newest during this commit */
-    bool refetched;    /* what was read was damaged once */
-    bool page_missing; /* the base's page was not found once */
+    bool fresh;            /* the base was proved the newest during this commit */
+    bool refetched;        /* what was read was damaged once */
+    uint64_t page_missing; /* the version of a base's page that was not found; 0: none was */
     bool doubt;     /* a witness that has no entry to go by found nothing: neither made nor lost */
     bool trusts;    /* the next start does not look for a newer base */
     uint32_t crowd; /* commits left that look first: others were met not long ago */

@@ -15,10 +15,13 @@ struct handout {
     uint64_t part_bytes;
     uint64_t step;
     uint32_t item;
+    uint64_t reach; /* what of [step, reach) is not skipped has tags that are not wanted */
     bool has_nonce;
     uint64_t nonce, nonce_step; /* of the step last handed out from */
     uint32_t skip_count;
     skip_range *skips;
+    uint32_t tag_count;
+    tag_range *tags;
 };
 
 bw_status mesh_position(const mesh *m, uint32_t rank, uint32_t world, position *out,
@@ -87,6 +90,7 @@ void handout_free(handout *h)
     if (h == NULL)
         return;
     mem_free(h->skips);
+    mem_free(h->tags);
     mem_free(h);
 }
 
@@ -120,7 +124,7 @@ bw_status handout_start(handout *h, const manifest *m, start_kind kind, uint64_t
     BW_TRY(check_step(m, step, step, step, 0, error));
     MUST(step >= m->trim);
     MUST(step <= m->next);
-    h->step = step;
+    h->step = h->reach = step;
     h->item = 0;
     h->has_nonce = false;
     return BW_OK;
@@ -142,6 +146,8 @@ static uint64_t unskipped(const skip_range *skips, uint32_t count, uint64_t step
 /* The n-th step from `step` on that is not skipped. */
 static uint64_t step_ahead(const handout *h, uint64_t step, uint32_t n)
 {
+    if (MUTANT(skips_ignored_by_one_rank) && h->position.d > 0)
+        return step + n;
     step = unskipped(h->skips, h->skip_count, step);
     while (n-- > 0)
         step = unskipped(h->skips, h->skip_count, step + 1);
@@ -150,7 +156,25 @@ static uint64_t step_ahead(const handout *h, uint64_t step, uint32_t n)
 
 uint64_t handout_reading(const handout *h)
 {
-    return step_ahead(h, h->step, rescale_phase(&h->rescale, h->position.d));
+    const uint64_t from = h->reach > h->step ? h->reach : h->step;
+    return step_ahead(h, from, rescale_phase(&h->rescale, h->position.d));
+}
+
+bool handout_passes(const handout *h, uint64_t step, uint64_t tag)
+{
+    MUST(step >= h->step);
+    if (h->item > 0 && step == h->step) /* begun under other tags */
+        return false;
+    if (MUTANT(tags_ignored_by_one_rank) && h->position.d > 0)
+        return false;
+    return !tag_is_wanted(h->tags, h->tag_count, tag);
+}
+
+void handout_reach(handout *h, uint64_t step)
+{
+    MUST(step >= h->step);
+    if (h->tag_count > 0 && h->item == 0 && step > h->reach)
+        h->reach = step;
 }
 
 uint64_t handout_after(const handout *h, uint64_t step)
@@ -191,6 +215,24 @@ static bool step_before(const cursor *c, uint64_t *step)
     return true;
 }
 
+static bw_status take_tags(handout *h, const cursor *c, bw_error *error)
+{
+    tag_range *tags = NULL;
+    if (c->tag_count > 0 && h->rescale.strides > 1)
+        return error_set(error, BW_UNSUPPORTED,
+                         "a job whose training step is %u steps reads steps of all tags",
+                         h->rescale.strides);
+    if (c->tag_count > 0) {
+        tags = mem_dup(c->tags, c->tag_count * sizeof *tags);
+        if (tags == NULL)
+            return error_set(error, BW_NOMEM, "no memory for tags");
+    }
+    mem_free(h->tags);
+    h->tags = tags;
+    h->tag_count = c->tag_count;
+    return BW_OK;
+}
+
 bw_status handout_resume(handout *h, const manifest *m, const cursor *c, bw_error *error)
 {
     if (memcmp(c->uuid, h->uuid, UUID_BYTES) != 0)
@@ -200,6 +242,7 @@ bw_status handout_resume(handout *h, const manifest *m, const cursor *c, bw_erro
     const uint64_t reads = c->item > 0 ? c->step : unskipped(c->skips, c->skip_count, c->step);
     const uint64_t from = c->item > 0 ? c->step : skipped_from(c);
     BW_TRY(check_step(m, from, c->step, reads, c->item, error));
+    BW_TRY(take_tags(h, c, error));
 
     skip_range *skips = NULL;
     if (c->skip_count > 0) {
@@ -212,7 +255,7 @@ bw_status handout_resume(handout *h, const manifest *m, const cursor *c, bw_erro
     MUST((skips != NULL) == (c->skip_count > 0));
     MUST(reads >= c->step);
     h->skip_count = c->skip_count;
-    h->step = reads;
+    h->step = h->reach = reads;
     h->item = item;
     h->nonce_step = c->step;
     h->nonce = c->nonce;
@@ -339,6 +382,10 @@ void handout_advance(handout *h, uint32_t items, uint64_t nonce)
     h->has_nonce = true;
     h->nonce = nonce;
     h->nonce_step = handout_reading(h);
+    /* Only now the cursor moves over what was passed: before, each rank would move when it knows.
+     */
+    if (h->reach > h->step)
+        h->step = handout_reading(h);
     h->item++;
     if (h->item < mine)
         return;
@@ -349,7 +396,8 @@ void handout_advance(handout *h, uint32_t items, uint64_t nonce)
 
 bool handout_at_end(const handout *h, const manifest *m)
 {
-    const uint64_t last = step_ahead(h, h->step, h->rescale.strides - 1);
+    const uint64_t from = h->reach > h->step ? h->reach : h->step;
+    const uint64_t last = step_ahead(h, from, h->rescale.strides - 1);
     MUST(last >= h->step);
     return m->sealed && (last >= m->next || MUTANT(ends_when_sealed));
 }
@@ -365,22 +413,19 @@ static bool knows_nonce(const handout *h)
 
 bw_status handout_cursor(const handout *h, const manifest *m, cursor *out)
 {
-    *out = (cursor){.step = h->step + (MUTANT(cursor_one_ahead) ? 1u : 0u),
-                    .item = MUTANT(cursor_forgets_item) ? 0 : h->item,
-                    .mode = h->rescale.mode,
-                    .dp = h->rescale.dp,
-                    .has_nonce = knows_nonce(h),
-                    .nonce = knows_nonce(h) ? h->nonce : 0,
-                    .version = m->version,
-                    .skip_count = h->skip_count};
-    memcpy(out->uuid, h->uuid, UUID_BYTES);
+    cursor at = {.step = h->step + (MUTANT(cursor_one_ahead) ? 1u : 0u),
+                 .item = MUTANT(cursor_forgets_item) ? 0 : h->item,
+                 .mode = h->rescale.mode,
+                 .dp = h->rescale.dp,
+                 .has_nonce = knows_nonce(h),
+                 .nonce = knows_nonce(h) ? h->nonce : 0,
+                 .version = m->version,
+                 .skip_count = h->skip_count,
+                 .skips = h->skips,
+                 .tag_count = h->tag_count,
+                 .tags = h->tags};
+    memcpy(at.uuid, h->uuid, UUID_BYTES);
     MUST((h->skips != NULL) == (h->skip_count > 0));
-    if (h->skip_count == 0)
-        return BW_OK;
-    out->skips = mem_dup(h->skips, h->skip_count * sizeof *out->skips);
-    if (out->skips == NULL) {
-        out->skip_count = 0;
-        return BW_NOMEM;
-    }
-    return BW_OK;
+    MUST((h->tags != NULL) == (h->tag_count > 0));
+    return cursor_copy(out, &at);
 }

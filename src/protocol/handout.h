@@ -32,7 +32,8 @@ typedef enum start_kind { START_EARLIEST, START_LATEST, START_STEP } start_kind;
 bw_status handout_start(handout *h, const manifest *m, start_kind kind, uint64_t step,
                         bw_error *error);
 /** Goes on from a cursor, of this mesh and mode or another: BW_CURSOR_FOREIGN, BW_MESH_MISMATCH,
- * BW_CURSOR_INVALID (no boundary of both: names the nearest), BW_TRIMMED, BW_BEYOND_END. Its nonce
+ * BW_CURSOR_INVALID (no boundary of both: names the nearest), BW_TRIMMED, BW_BEYOND_END;
+ * BW_UNSUPPORTED: with tags, when several steps are one training step. Its nonce
  * is checked by handout_check_nonce, once the descriptor is at hand. */
 bw_status handout_resume(handout *h, const manifest *m, const cursor *c, bw_error *error);
 /** The step whose nonce the cursor names and must match, when that step is still described; false
@@ -65,6 +66,11 @@ uint64_t handout_step(const handout *h);
 uint32_t handout_item(const handout *h);
 /** The step that it is read from: another one when several steps are one training step. */
 uint64_t handout_reading(const handout *h);
+/** Its tag says that no rank of the job reads it; asked of steps from handout_step on. */
+bool handout_passes(const handout *h, uint64_t step, uint64_t tag);
+/** All steps before `step` that were not handed out are passed. The cursor stays where it is until
+ * the next item, so that it is the same on a rank that does not know it yet. */
+void handout_reach(handout *h, uint64_t step);
 /** The step that this rank reads after `step`: prefetch walks with it. */
 uint64_t handout_after(const handout *h, uint64_t step);
 /** The last step of the training step in which this rank reads `step`: none of them is handed out

@@ -83,6 +83,7 @@ void manifest_succeed(const manifest *base, const genesis *g, const hash128 *gen
     if (base == NULL) {
         MUST_OR(genesis_hash != NULL, return );
         draft->version = 1;
+        // cppcheck-suppress nullPointer ; MUST_OR leaves
         draft->previous = *genesis_hash;
         draft->tail.bytes = view_of(empty_block, sizeof empty_block);
         return;

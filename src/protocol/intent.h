@@ -31,7 +31,8 @@ typedef enum launch_start {
     LAUNCH_GROUP,    /* the group's newest pin, else its hold; a new group: as LAUNCH_EARLIEST */
     LAUNCH_EARLIEST, /* the first retained step */
     LAUNCH_LATEST,   /* the next step */
-    LAUNCH_CURSOR    /* the cursor's step and item */
+    LAUNCH_CURSOR,   /* the cursor's step and item */
+    LAUNCH_TIP       /* the next step; the cursor, at an item 0, then skips all up to it */
 } launch_start;
 
 /** A pin by what was seen of it: an id alone may have been used anew. */
@@ -75,7 +76,7 @@ typedef struct intent {
         struct {
             view name, launch;
             launch_start start;
-            const cursor *cursor; /* mode, dp and skips; LAUNCH_CURSOR: step and item, too */
+            const cursor *cursor; /* mode, dp, skips, tags; LAUNCH_CURSOR, _TIP: its place, too */
             uint64_t number;      /* 0 until the first proved base fixes it at seen + 1 … */
             uint8_t seen_size;    /* … and whose it is to fence; 0: there was no group */
             uint8_t seen[LAUNCH_MAX];
@@ -95,7 +96,7 @@ typedef struct intent {
         /** Key ⟨id, epoch as seen⟩. */
         struct {
             view id;
-            uint32_t epoch;
+            uint32_t epoch; /* 0: fixed by the first proved base, as it is there */
         } forget;
         /** The parts of steps [from, step) are gone. Key ⟨step⟩. */
         struct {

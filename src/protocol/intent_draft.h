@@ -31,7 +31,7 @@ intent_verdict intent_seal_apply(const intent *i, const intent_try *t);
 intent_verdict intent_launch_apply(intent *i, const intent_try *t);
 intent_verdict intent_pin_apply(const intent *i, const intent_try *t);
 intent_verdict intent_group_rm_apply(const intent *i, const intent_try *t);
-intent_verdict intent_forget_apply(const intent *i, const intent_try *t);
+intent_verdict intent_forget_apply(intent *i, const intent_try *t);
 intent_verdict intent_swept_apply(const intent *i, const intent_try *t);
 
 intent_verdict intent_refuse(const intent_try *t, bw_status status, const char *format, ...)

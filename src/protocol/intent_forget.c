@@ -6,7 +6,7 @@
 #include "base/invariant.h"
 #include "base/mutant.h"
 
-intent_verdict intent_forget_apply(const intent *i, const intent_try *t)
+intent_verdict intent_forget_apply(intent *i, const intent_try *t)
 {
     const view id = i->forget.id;
     const producer_entry *seen;
@@ -14,6 +14,9 @@ intent_verdict intent_forget_apply(const intent *i, const intent_try *t)
         return INTENT_NEED_PAGE;
     if (seen == NULL)
         return intent_refuse(t, BW_INVALID, "there is no producer %.*s", VIEW_ARGS(id));
+    /* Also who departed: a caller that knows the map alone has not seen the page. */
+    if (i->forget.epoch == 0)
+        i->forget.epoch = seen->epoch;
     t->result->epoch = seen->epoch;
     t->result->seq = seen->seq;
     t->result->offset = seen->offset;

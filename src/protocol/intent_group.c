@@ -54,8 +54,7 @@ group *intent_draft_group(const intent_try *t, view name)
 void intent_draft_group_done(const intent_try *t, group *g)
 {
     /* A group always holds something, and nothing that is gone already. */
-    MUST(g->has_hold || g->pin_count > 0);
-    MUST(!g->has_hold || g->hold >= t->base->trim);
+    MUST(g->hold >= t->base->trim);
     MUST(g->launch_number > 0);
     MUST(g->pin_count <= PINS_MAX);
     g->last_version = t->draft->version;

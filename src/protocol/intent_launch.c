@@ -26,7 +26,7 @@ static intent_verdict begun(const intent_try *t, const start *s)
 /* Our launch is there: by a try of ours whose reply was lost, or by an earlier call. */
 static intent_verdict already(const intent *i, const intent_try *t, const group *g)
 {
-    start s;
+    start s = {0};
     MUST(view_equal(g->launch, i->launch.launch));
     MUST(i->launch.cursor != NULL);
     const bw_status status =
@@ -55,6 +55,14 @@ static intent_verdict resolve(const intent *i, const intent_try *t, const group 
     case LAUNCH_LATEST:
         s->step = base->next;
         break;
+    case LAUNCH_TIP:
+        if (c->item > 0)
+            return intent_refuse(t, BW_CURSOR_INVALID,
+                                 "the cursor stands at item %u of step %llu: a job skips to the "
+                                 "tip only from a step's beginning",
+                                 c->item, (unsigned long long)c->step);
+        s->step = c->step > base->next || MUTANT(tip_stays) ? c->step : base->next;
+        break;
     case LAUNCH_GROUP:
         if (g != NULL)
             launch_newest(g, &s->step, &s->item);
@@ -69,7 +77,7 @@ static intent_verdict resolve(const intent *i, const intent_try *t, const group 
     if (s->step > base->next)
         return intent_refuse(t, BW_BEYOND_END, "step %llu lies beyond the next step, %llu",
                              (unsigned long long)s->step, (unsigned long long)base->next);
-    const bw_status status = launch_hash(c, s->step, s->item, &s->hash);
+    const bw_status status = launch_hash(c, i->launch.start, s->step, s->item, &s->hash);
     return status == BW_OK ? INTENT_CANDIDATE
                            : intent_refuse(t, status, "the cursor cannot be hashed");
 }
@@ -77,7 +85,7 @@ static intent_verdict resolve(const intent *i, const intent_try *t, const group 
 /* A pin in the middle of a step counts items of its own mesh: another cursor would mean others. */
 static bool same_items(const group *g, const start *s)
 {
-    MUST(g->has_hold || g->pin_count > 0);
+    MUST(g->pin_count <= PINS_MAX);
     if (s->item == 0)
         return true;
     for (uint32_t k = 0; k < g->pin_count; k++)
@@ -100,8 +108,8 @@ static intent_verdict candidate(const intent *i, const intent_try *t, const grou
     g->launch = i->launch.launch;
     g->launch_number = i->launch.number;
     if (!MUTANT(launch_without_hold) || g->pin_count == 0) {
-        g->has_hold = true;
         g->hold = s->step;
+        g->pinned = false;
     }
     g->cursor_hash = s->hash;
     intent_draft_group_done(t, g);

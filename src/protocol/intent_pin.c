@@ -10,6 +10,7 @@
 
 static const pin *find(const group *g, view id)
 {
+    MUST(g->pin_count <= PINS_MAX);
     for (uint32_t k = 0; k < g->pin_count; k++)
         if (view_equal(g->pins[k].id, id))
             return &g->pins[k];
@@ -33,8 +34,9 @@ static bool releases(const intent *i, const pin *p)
     return false;
 }
 
-/* INTENT_CANDIDATE: to be added. INTENT_ALREADY: there. What the same commit releases is gone
- * before: a checkpoint that is overwritten in place keeps its id. */
+/* INTENT_CANDIDATE: to be added, or there since an earlier launch and the hold is to move up to it.
+ * INTENT_ALREADY: there. What the same commit releases is gone before: a checkpoint that is
+ * overwritten in place keeps its id. */
 static intent_verdict judge_pin(const intent *i, const intent_try *t, const group *g)
 {
     const pin *wanted = i->pin.pin;
@@ -51,7 +53,8 @@ static intent_verdict judge_pin(const intent *i, const intent_try *t, const grou
     const pin *there = find(g, wanted->id);
     if (there != NULL && !releases(i, there)) {
         if (same_place(there, wanted))
-            return INTENT_ALREADY;
+            return wanted->step > g->hold && !MUTANT(same_pin_leaves_hold) ? INTENT_CANDIDATE
+                                                                           : INTENT_ALREADY;
         return intent_refuse(
             t, BW_PIN_EXISTS, "pin %.*s of group %.*s is at step %llu, item %u; release it first",
             VIEW_ARGS(there->id), VIEW_ARGS(g->name), (unsigned long long)there->step, there->item);
@@ -69,6 +72,7 @@ static void add(group *g, const pin *wanted)
 {
     uint32_t at = g->pin_count;
     MUST_OR(g->pin_count < PINS_MAX, return );
+    MUST(wanted->id.size > 0);
     while (at > 0 && view_compare(wanted->id, g->pins[at - 1].id) < 0) {
         g->pins[at] = g->pins[at - 1];
         at--;
@@ -77,28 +81,30 @@ static void add(group *g, const pin *wanted)
     g->pin_count++;
     MUST(at == 0 || view_compare(g->pins[at - 1].id, wanted->id) < 0);
     MUST(at + 1 == g->pin_count || view_compare(wanted->id, g->pins[at + 1].id) < 0);
-    /* From here on this launch keeps what it needs by its pins. */
-    if (g->has_hold && (wanted->step >= g->hold || MUTANT(hold_cleared_by_any_pin)) &&
-        !MUTANT(hold_not_cleared)) {
-        g->has_hold = false;
-        g->hold = 0;
-    }
 }
 
-/* Without what `i` releases: how many pins that were. `last` is the highest step of theirs: where a
- * group stands that is left with nothing, whatever the order of the releases. The frontier falls by
- * no release. */
-static uint32_t drop(group *g, const intent *i, uint64_t *last)
+/* From a pin at or above the hold on its launch keeps what it needs by it: the hold moves up. It is
+ * never given up, since what pins are left may all be of a life that was rolled back (T15). */
+static void raise_hold(group *g, const pin *made)
+{
+    if ((made->step < g->hold && !MUTANT(hold_follows_any_pin)) || MUTANT(hold_not_raised))
+        return;
+    MUST(made->step >= g->hold || MUTANT(hold_follows_any_pin));
+    g->hold = made->step;
+    g->pinned = true;
+}
+
+/* Without what `i` releases: how many pins that were. */
+static uint32_t drop(group *g, const intent *i)
 {
     uint32_t left = 0;
     MUST(g->pin_count <= PINS_MAX);
-    *last = 0;
     for (uint32_t k = 0; k < g->pin_count; k++) {
         const pin *p = &g->pins[k];
         if (!releases(i, p))
             g->pins[left++] = *p;
-        else if (p->step > *last)
-            *last = p->step;
+        else if (MUTANT(release_moves_hold) && p->step > g->hold)
+            g->hold = p->step;
     }
     MUST(left <= g->pin_count);
     const uint32_t gone = g->pin_count - left;
@@ -117,25 +123,22 @@ intent_verdict intent_pin_apply(const intent *i, const intent_try *t)
     const intent_verdict verdict = judge_pin(i, t, seen);
     if (verdict == INTENT_REFUSED)
         return verdict;
-    uint64_t last;
     group *g = intent_draft_group(t, i->pin.group);
     MUST_OR(g != NULL, return intent_refuse(t, BW_BUG, "no draft of a group"));
     MUST(g->launch_number == seen->launch_number);
-    const uint32_t gone = drop(g, i, &last);
+    const uint32_t gone = drop(g, i);
     if (verdict == INTENT_ALREADY && gone == 0)
         return INTENT_ALREADY;
-    if (verdict == INTENT_CANDIDATE && g->pin_count == PINS_MAX)
-        return intent_refuse(t, BW_PINS_FULL, "group %.*s has %u pins, no more are possible",
-                             VIEW_ARGS(seen->name), g->pin_count);
-    if (verdict == INTENT_CANDIDATE)
+    if (verdict == INTENT_CANDIDATE && find(g, i->pin.pin->id) == NULL) {
+        if (g->pin_count == PINS_MAX)
+            return intent_refuse(t, BW_PINS_FULL, "group %.*s has %u pins, no more are possible",
+                                 VIEW_ARGS(seen->name), g->pin_count);
         add(g, i->pin.pin);
-    if (g->pin_count == 0 && !g->has_hold) {
-        MUST(gone > 0);
-        MUST(last >= t->base->trim);
-        g->has_hold = true;
-        g->hold = MUTANT(last_release_to_trim) ? t->base->trim : last;
     }
+    if (verdict == INTENT_CANDIDATE)
+        raise_hold(g, i->pin.pin);
     intent_draft_group_done(t, g);
     MUST(t->draft->group_count == t->base->group_count);
+    MUST(g->hold >= seen->hold || MUTANT(hold_follows_any_pin));
     return INTENT_CANDIDATE;
 }

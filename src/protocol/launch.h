@@ -9,8 +9,12 @@
 
 #include "protocol/intent.h"
 
-/** Hash of `c` at another place. */
-bw_status launch_hash(const cursor *c, uint64_t step, uint32_t item, hash128 *hash);
+/** `c` as a launch of this kind begins with it at this place; cursor_free. BW_CURSOR_INVALID: too
+ * many skips. */
+bw_status launch_cursor(const cursor *c, launch_start start, uint64_t step, uint32_t item,
+                        cursor *out);
+bw_status launch_hash(const cursor *c, launch_start start, uint64_t step, uint32_t item,
+                      hash128 *hash);
 /** The group's newest pin, else its hold. */
 void launch_newest(const group *g, uint64_t *step, uint32_t *item);
 /**

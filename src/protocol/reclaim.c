@@ -107,11 +107,13 @@ void reclaim_free(reclaim *r)
 void reclaim_start(reclaim *r, int64_t now_ns, int64_t deadline_ns)
 {
     MUST_OR(!reclaim_machine.running(r), return );
+    MUST_OR(deadline_ns >= now_ns, return );
     MUST_OR(!chain_machine.running(r->chain), return );
     forget(r);
     memset(&r->report, 0, sizeof r->report);
     r->now_ns = now_ns;
     r->deadline_ns = deadline_ns;
+    r->span_ns = deadline_ns - now_ns;
     r->phase = RECLAIM_WALK;
     chain_start(r->chain, chain_held(r->chain) == NULL ? CHAIN_OPEN : CHAIN_NEWEST, now_ns);
     sound(r);
@@ -384,6 +386,9 @@ static void deleted(reclaim *r)
     MUST(r->options.apply);
     MUST(r->name_count > 0);
     MUST(r->phase == RECLAIM_PARTS || r->phase == RECLAIM_SEGMENTS || r->phase == RECLAIM_ORPHANS);
+    /* As long again: what took all of its time with deletes would never commit them, and whoever
+     * comes next would delete the same. */
+    r->deadline_ns = r->now_ns < TIME_NEVER - r->span_ns ? r->now_ns + r->span_ns : TIME_NEVER;
     if (r->phase == RECLAIM_PARTS) {
         r->report.names_deleted += r->name_count;
         r->name_count = 0;

@@ -33,6 +33,8 @@ typedef struct reclaim_options {
 
 bw_status reclaim_new(chain *c, const reclaim_options *options, reclaim **out);
 void reclaim_free(reclaim *r);
+/** `deadline_ns`: of what fails or is contended, and moved on by each delete that was answered; a
+ * pass of which something comes ends by itself. */
 void reclaim_start(reclaim *r, int64_t now_ns, int64_t deadline_ns);
 extern const machine_type reclaim_machine;
 

@@ -55,7 +55,7 @@ struct reclaim {
     commit *commit;
     sweep *sweep;
     segment_cache *cache;
-    int64_t now_ns, deadline_ns;
+    int64_t now_ns, deadline_ns, span_ns;
     reclaim_phase phase;
     manifest *base; /* the proved manifest that it acts on */
     bool refetched; /* what was read was damaged once */

@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 #include "base/invariant.h"
 #include "base/mutant.h"
+#include "protocol/read.h"
 #include <string.h>
 
 static void commit_swept(reclaim *r)
@@ -173,7 +174,10 @@ static bw_status page_open(reclaim *r, machine_reply *reply, bw_error *error)
     MUST(r->base->has_page);
     MUST_OR(!r->has_old_page, return error_set(error, BW_BUG, "a page is read twice"));
     if (reply->outcome != STORE_OK)
-        return error_set(error, BW_CORRUPT, "the page that a manifest refers to is missing");
+        return error_set(error, BW_CORRUPT, "the page that a manifest refers to is %s",
+                         reply->outcome == STORE_NOT_FOUND
+                             ? "missing"
+                             : reply_damage(reply, "larger than a page can be"));
     bw_status status = hash_bytes(reply->bytes, reply->size, &hash);
     if (status == BW_OK && (reply->size != ref->bytes || !hash_equal(&hash, &ref->hash)))
         status = error_set(error, BW_CORRUPT, "not the page that a manifest refers to");

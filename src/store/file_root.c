@@ -17,24 +17,7 @@ static file_store *handle_of(store *s)
 
 /* ---- kinds of file systems ---- */
 
-typedef enum fs_trust {
-    /* One machine: locks and directory entries are what they seem, files can be mapped. */
-    FS_LOCAL,
-    /* Several machines that see each other's names at once; a file may vanish under a map. */
-    FS_COHERENT,
-    /*
-     * Names that were absent may be remembered as absent for a while (NFS: up to a minute). The
-     * commit protocol reads "there is no such marker" as a fact, so nothing is written through
-     * these. Reading is merely late.
-     */
-    FS_LATE
-} fs_trust;
-
-static const struct {
-    unsigned long magic;
-    fs_trust trust;
-    const char *name;
-} file_systems[] = {
+static const file_system file_systems[] = {
     {0x0000ef53, FS_LOCAL, "ext2/3/4"},  {0x58465342, FS_LOCAL, "xfs"},
     {0x9123683e, FS_LOCAL, "btrfs"},     {0x01021994, FS_LOCAL, "tmpfs"},
     {0x2fc12fc1, FS_LOCAL, "zfs"},       {0xf2f52010, FS_LOCAL, "f2fs"},
@@ -47,29 +30,33 @@ static const struct {
     {0x00c36400, FS_LATE, "ceph"},
 };
 
+int file_system_of(int fd, file_system *out)
+{
+    struct statfs info;
+    if (fstatfs(fd, &info) != 0)
+        return -1;
+    *out = (file_system){(unsigned long)info.f_type & 0xffffffffu, FS_LATE, "an unknown kind"};
+    for (size_t i = 0; i < sizeof file_systems / sizeof file_systems[0]; i++) {
+        if (file_systems[i].magic == out->magic)
+            *out = file_systems[i];
+    }
+    return 0;
+}
+
 /** What may be done on the root's file system; refuses to write where absence cannot be trusted. */
 static bw_status judge_file_system(file_backend *b, const char *path, bw_error *error)
 {
-    struct statfs info;
-    if (fstatfs(b->root_fd, &info) != 0)
+    file_system kind;
+    if (file_system_of(b->root_fd, &kind) != 0)
         return error_set(error, BW_IO, "cannot tell what file system %.200s is on", path);
-    const unsigned long magic = (unsigned long)info.f_type & 0xffffffffu;
-    fs_trust trust = FS_LATE;
-    const char *name = "an unknown kind";
-    for (size_t i = 0; i < sizeof file_systems / sizeof file_systems[0]; i++) {
-        if (file_systems[i].magic == magic) {
-            trust = file_systems[i].trust;
-            name = file_systems[i].name;
-        }
-    }
-    b->is_local = trust == FS_LOCAL;
-    if (trust == FS_LATE && b->writable)
+    b->is_local = kind.trust == FS_LOCAL;
+    if (kind.trust == FS_LATE && b->writable)
         return error_set(
             error, BW_UNSUPPORTED,
             "%.200s is on %s (type 0x%lx): such a file system may answer for a while that a "
             "new object is absent, and a commit rests on that answer; write to a local "
             "file system or to an object store",
-            path, name, magic);
+            path, kind.name, kind.magic);
     return BW_OK;
 }
 

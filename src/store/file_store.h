@@ -72,6 +72,26 @@ typedef struct file_store {
 } file_store;
 
 /* file_root.c */
+typedef enum fs_trust {
+    /* One machine: locks and directory entries are what they seem, files can be mapped. */
+    FS_LOCAL,
+    /* Several machines that see each other's names at once; a file may vanish under a map. */
+    FS_COHERENT,
+    /*
+     * Names that were absent may be remembered as absent for a while (NFS: up to a minute). The
+     * commit protocol reads "there is no such marker" as a fact, so nothing is written through
+     * these. Reading is merely late.
+     */
+    FS_LATE
+} fs_trust;
+typedef struct file_system {
+    unsigned long magic;
+    fs_trust trust;
+    const char *name;
+} file_system;
+/** What kind of file system an open file is on; FS_LATE for one that is not known. 0, or -1 with
+ * errno. */
+int file_system_of(int fd, file_system *out);
 /** Remembers for all clones that an fsync failed. */
 void file_poison(file_backend *b);
 /** true when the root directory itself was removed under us. */

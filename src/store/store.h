@@ -194,6 +194,8 @@ bw_status store_file_open(const char *path, const store_file_options *options, s
  * Unknown schemes: BW_UNSUPPORTED names them. */
 bw_status store_open_url(const char *url, bool writable, bool durable, store **out,
                          bw_error *error);
+/** The directory that a URL of a file store, or a plain path, names. */
+bw_status store_url_path(const char *url, char *path, size_t capacity, bw_error *error);
 
 /** Retries RETRY outcomes of everything but create, with full-jitter backoff, until `deadline_ns`
  * per operation. */

@@ -60,8 +60,8 @@ static bw_status decode_path(const char *url, const char *from, char *path, size
     return BW_OK;
 }
 
-static bw_status open_file_url(const char *url, const char *rest, const store_file_options *options,
-                               store **out, bw_error *error)
+static bw_status file_url_path(const char *url, const char *rest, char *path, size_t capacity,
+                               bw_error *error)
 {
     static const char local[] = "//localhost/";
     if (strncmp(rest, local, sizeof local - 1) == 0)
@@ -71,25 +71,34 @@ static bw_status open_file_url(const char *url, const char *rest, const store_fi
     else if (rest[1] == '/')
         return error_set(error, BW_INVALID,
                          "%s: a file URL names no other host; write file:///absolute/path", url);
-    char path[PATH_MAX];
-    BW_TRY(decode_path(url, rest, path, sizeof path, error));
-    return store_file_open(path, options, out, error);
+    return decode_path(url, rest, path, capacity, error);
 }
 
-bw_status store_open_url(const char *url, bool writable, bool durable, store **out, bw_error *error)
+bw_status store_url_path(const char *url, char *path, size_t capacity, bw_error *error)
 {
-    const store_file_options options = {.durable = durable, .writable = writable};
     if (url[0] == '\0')
         return error_set(error, BW_INVALID, "the URL of the namespace is empty");
     if (strncasecmp(url, "file:", 5) == 0 && url[5] != '/')
         return error_set(error, BW_INVALID, "%s: write file:///absolute/path, or a plain path",
                          url);
     const size_t size = scheme_size(url);
-    if (size == 0)
-        return store_file_open(url, &options, out, error);
     if (size == 4 && strncasecmp(url, "file", 4) == 0)
-        return open_file_url(url, url + 5, &options, out, error);
-    return error_set(error, BW_UNSUPPORTED,
-                     "no store for the scheme '%.*s' in this build; there is file:///path",
-                     (int)size, url);
+        return file_url_path(url, url + 5, path, capacity, error);
+    if (size > 0)
+        return error_set(error, BW_UNSUPPORTED,
+                         "no store for the scheme '%.*s' in this build; there is file:///path",
+                         (int)size, url);
+    const size_t bytes = strlen(url);
+    if (bytes >= capacity)
+        return error_set(error, BW_INVALID, "%.60s…: the path is too long", url);
+    memcpy(path, url, bytes + 1);
+    return BW_OK;
+}
+
+bw_status store_open_url(const char *url, bool writable, bool durable, store **out, bw_error *error)
+{
+    const store_file_options options = {.durable = durable, .writable = writable};
+    char path[PATH_MAX];
+    BW_TRY(store_url_path(url, path, sizeof path, error));
+    return store_file_open(path, &options, out, error);
 }

@@ -45,15 +45,31 @@ ROWS = {
     "history.1e6_ones.commit_p50": None,
     "manifest.32_producers.mean": ("value", "<=", 12288),
     "manifest.32_producers.max": ("value", "<=", 12288),
+    **{f"states.{slices}x{kilobytes}k.over_{other}": ("ratio", "<=", 1.03)
+       for slices in (8, 32, 128) for kilobytes in (10, 100, 1000) for other in ("dummy", "none")},
+    "rivals.one": None,
+    "rivals.eight": ("ratio", ">=", 0.5),
     "decode.descriptor": ("value", "<=", 10),
     "decode.descriptor.one_fold": None,
     "next.prefetched.p50": ("value", "<=", 2),
     "next.prefetched.p99": None,
+    "verified.without": None,
+    "verified.with": ("ratio", ">=", 0.9),
+    "memory.per_budget": ("value", "<=", 1.1),
+    "restart.first_item": ("value", "<=", 50),
     "requests.per_rank_step": ("value", "<=", 1),
     "requests.bytes_per_payload": ("value", "<=", 1.005),
+    "lifecycle.none.peak": None,
+    "lifecycle.keep_1.peak": ("ratio", "<=", 1.1),
+    "lifecycle.keep_1.saved": ("value", ">=", 56),
+    "lifecycle.keep_3.peak": ("ratio", "<=", 1.1),
+    "lifecycle.keep_3.saved": ("value", ">=", 41.3333),
+    "lifecycle.two_groups.peak": ("ratio", "<=", 1.1),
+    "lifecycle.two_groups.saved": ("value", ">=", 34),
+    "lifecycle.metadata": None,
 }
 FIELDS = ["name", "value", "unit", "limit", "ratio", "judged", "bound", "kept",
-          "value_min", "value_max", "ratio_min", "ratio_max"]
+          "value_min", "value_max", "ratio_min", "ratio_max", "series"]
 
 
 def run(words, temporary):
@@ -87,11 +103,32 @@ class Bench(unittest.TestCase):
             self.assertLessEqual(row["value_min"], row["value_max"])
             if row["judged"] == "ratio":
                 self.assertGreater(row["ratio"], 0)
+        self.check_lifecycle({row["name"]: row for row in rows if row["name"].startswith("lifecycle.")})
 
     def test_text_of_one_group(self):
         lines = self.run_bench("--quick", "limits").stdout.splitlines()
         self.assertEqual([line.split()[0] for line in lines],
                          ["name", *(name for name in ROWS if name.startswith("limit."))])
+
+    def check_lifecycle(self, rows):
+        """With small numbers its limits are no less exact: 60 steps of 128 KiB, max_lag 16, checkpoints each 4."""
+        tgb = 0.125
+        most = {"none": 60, "keep_1": 16 + 4 + 4, "keep_3": 16 + 4 + 4 + 8, "two_groups": 16 + 8 + 4 + 8}
+        for case, steps in most.items():
+            peak, series = rows[f"lifecycle.{case}.peak"]["value"], rows[f"lifecycle.{case}.peak"]["series"]
+            self.assertEqual((len(series), max(series)), (60, peak), case)
+            self.assertLessEqual(peak, 1.1 * steps * tgb, case)
+            # Producers came to their limit, so that there was something to bound.
+            self.assertGreaterEqual(peak, 16 * tgb, case)
+        self.assertGreaterEqual(rows["lifecycle.none.peak"]["value"], 60 * tgb)
+        self.assertEqual({row["kept"] for row in rows.values() if row["judged"]}, {True})
+
+    def test_lifecycle(self):
+        """Exit code 0: its bounds hold; without --strict too."""
+        lines = self.run_bench("--quick", "lifecycle").stdout.splitlines()
+        drawn = [line for line in lines if line.startswith("lifecycle.none.peak")][-1]
+        self.assertRegex(drawn, "^lifecycle.none.peak +[▁▂▃▄▅▆▇█]{60}$")
+        self.assertTrue(drawn.endswith("█"))
 
     def test_unknown_group(self):
         self.assertIn("nonsense", self.run_bench("nonsense", code=1).stderr)

@@ -21,9 +21,11 @@ Result = collections.namedtuple("Result", "code out err")
 
 
 def environment(**more):
-    """Without what a torchrun around the tests, or another test, would leave."""
+    """Without what a torchrun or a Slurm around the tests, or another test, would leave."""
     names = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "BATCHWEAVE_FAULT", "BATCHWEAVE_OFFSET", "BATCHWEAVE_SHARD")
-    kept = {name: value for name, value in os.environ.items() if name not in names}
+    of_launchers = ("TORCHELASTIC_", "SLURM_", "OMPI_", "PMI_")
+    kept = {name: value for name, value in os.environ.items()
+            if name not in names and not name.startswith(of_launchers)}
     return {**kept, **more}
 
 

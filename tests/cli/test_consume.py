@@ -50,6 +50,19 @@ class Consume(harness.CliTest):
         self.assertEqual(out, self.run_cli(*words, "--rank", 1, "--world", 3).out)
         self.refused("INVALID", *words)
 
+    def test_slurm_s_and_mpi_s_environment(self):
+        self.fill()
+        words = ["consume", self.url, "--digest"]
+        expected = self.run_cli(*words, "--rank", 1, "--world", 3).out
+        slurm = {"SLURM_PROCID": "1", "SLURM_NTASKS": "3"}
+        openmpi = {"OMPI_COMM_WORLD_RANK": "1", "OMPI_COMM_WORLD_SIZE": "3"}
+        pmi = {"PMI_RANK": "1", "PMI_SIZE": "3"}
+        for env in slurm, openmpi, pmi, {**slurm, **pmi}:
+            self.assertEqual(self.run_cli(*words, env=env).out, expected)
+        err = self.refused("INVALID", *words, env={**slurm, "PMI_RANK": "2", "PMI_SIZE": "3"}).err
+        self.assertIn("1 of 3 by SLURM_PROCID", err)
+        self.assertIn("2 of 3 by PMI_RANK", err)
+
     def test_context_and_tensor_parallel(self):
         self.run_cli("init", self.url, "--dp", 2, "--cp", 2)
         self.produce_frames([bytes([k]) for k in range(8)])

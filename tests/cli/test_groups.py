@@ -8,6 +8,7 @@ import os
 import random
 import sys
 import threading
+import time
 import unittest
 
 import harness
@@ -44,7 +45,7 @@ class Groups(harness.CliTest):
         self.assertEqual(self.consume(7, "--pin-every", 3, "--keep", 2)["next_step"], 7)
         line = self.groups()["train"]
         self.assertEqual(set(line), GROUP)
-        self.assertIsNone(line["hold"])
+        self.assertEqual(line["hold"], 6)
         self.assertEqual(sorted(self.pins().values()), [3, 6])
         before = self.parts()
         dry = self.json_line("gc", self.url)
@@ -85,7 +86,7 @@ class Groups(harness.CliTest):
         line = self.json_line("pin", self.url, "train", "best", "--cursor", cursor)
         self.assertEqual(line, {"group": "train", "pin": "best", "step": 5})
         self.run_cli("pin", self.url, "train", "best", "--cursor", cursor)
-        self.assertEqual((self.pins(), self.groups()["train"]["hold"]), ({"best": 5}, None))
+        self.assertEqual((self.pins(), self.groups()["train"]["hold"]), ({"best": 5}, 5))
         self.consume(2, "--cursor", cursor)
         self.refused("PIN_EXISTS", "pin", self.url, "train", "best", "--cursor", cursor)
         self.refused("FENCED", "pin", self.url, "train", "other", "--cursor", cursor, "--launch", "gone")
@@ -108,10 +109,28 @@ class Groups(harness.CliTest):
         self.assertEqual(self.json_line("gc", self.url, "--apply")["swept_to"], 9)
         table = self.run_cli("group", "ls", self.url).out.decode().splitlines()
         self.assertEqual((len(table), table[1].split()[0]), (2, "train"))
+        text = self.run_cli("info", self.url).out.decode()
+        self.assertIn("\n1 group\n" + "".join(f"  {line}\n" for line in table), text)
+        self.assertRegex(text, r"newest +version \d+, \d+ s ago\n")  # a sweep's commit names nobody
+
+    def test_a_job_without_its_group_trains_on(self):
+        job = self.start("consume", self.url, "--world", 4, "--group", "train", "--pin-every", 2, "--keep", 2,
+                         "--step-ms", 50, "--steps", self.STEPS, "-o", "json")
+        while "train" not in self.groups():
+            time.sleep(0.01)
+        self.run_cli("group", "rm", self.url, "train")
+        result = self.finish(job)
+        self.assertEqual(json.loads(result.out)["next_step"], self.STEPS)
+        self.assertIn("there is no group train; the job goes on, and pins no more", result.err)
+        self.assertEqual(self.groups(), {})
 
     def test_ranks_of_several_processes_start_together(self):
         late = [self.start("consume", self.url, "--rank", rank, "--world", 4, "--group", "train", "--launch", "one",
                            "--from", "latest", "--steps", 1, "--timeout", 30, "-o", "json") for rank in (1, 2, 3, 0)]
+        # What "latest" is must be settled before there is more.
+        while "train" not in self.groups():
+            self.assertTrue(all(process.poll() is None for process in late))
+            time.sleep(0.02)
         self.produce_frames([b"more"] * 8, "b")
         nexts = {json.loads(self.finish(process).out)["next_step"] for process in late}
         self.assertEqual(len(nexts), 1)
@@ -256,7 +275,8 @@ class Lives(harness.CliTest):
             thread.start()
         try:
             for _ in range(self.LOOKS):
-                self.run_cli("verify", self.url, "--deep")
+                result = self.run_cli("verify", self.url, "--deep", expect=None)
+                self.assertEqual(result.code, 0, result.out.decode() + result.err)
         finally:
             over.set()
             # A reader that waits for a batch gets one.

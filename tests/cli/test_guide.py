@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The BatchWeave authors
 # SPDX-License-Identifier: Apache-2.0
-"""docs/guide.md, its sections 2 to 5 word for word: somebody's first hour must not end in an error."""
+"""docs/guide.md, its sections 2 to 6 word for word: somebody's first hour must not end in an error."""
 
 import os
 import pathlib
@@ -21,35 +21,57 @@ for k in range(int(os.environ["BATCHWEAVE_OFFSET"]), 50):
 
 
 class Guide(harness.CliTest):
-    def commands(self):
-        """All lines in the blocks of the sections that use a namespace; section 1 builds, 6 installs."""
-        text = GUIDE.read_text(encoding="utf-8")
-        sections = re.split(r"(?m)^## ", text)[1:]
-        blocks = [block for section in sections if section[0] in "2345"
-                  for block in re.findall(r"(?ms)^```\n(.*?)^```", section)]
-        self.assertGreaterEqual(len(blocks), 4)
-        return "".join(blocks)
-
-    def test_word_for_word(self):
-        data = self.folder / "data"
-        data.mkdir()
+    def setUp(self):
+        super().setUp()
+        self.data = self.folder / "data"
+        self.data.mkdir()
         corpus = self.folder / "corpus"
         corpus.mkdir()
-        for k in range(20):
+        for k in range(60):
             (corpus / f"{k}.txt").write_bytes(random.Random(k).randbytes(9000))
         (self.folder / "my_preprocessing.py").write_text(PREPROCESSING, encoding="utf-8")
         self.write_frames("prepared.bin", [b"x" * k for k in range(50)])
-        script = self.commands().replace("file:///data/", f"file://{data}/")
-        path = f"{os.path.dirname(harness.BINARY)}:{os.environ['PATH']}"
+
+    def commands(self, sections):
+        """The blocks of these sections. Section 1 builds, 7 installs; the inputs of 3 are test_inputs.py's."""
+        blocks = []
+        for section in re.split(r"(?m)^## ", GUIDE.read_text(encoding="utf-8"))[1:]:
+            if section[0] in sections:
+                blocks += re.findall(r"(?ms)^```\n(.*?)^```", section.split("\n### Lines, ")[0])
+        self.assertGreaterEqual(len(blocks), len(sections))
+        return blocks
+
+    def type(self, blocks):
+        """One shell, as one reader has; what each block printed."""
+        script = "".join(f"{block}\necho '-- over'\n" for block in blocks).replace("file:///data/",
+                                                                                   f"file://{self.data}/")
+        path = f"{os.path.dirname(os.path.abspath(harness.BINARY))}:{os.environ['PATH']}"
         done = subprocess.run(["bash", "-e", "-c", script], cwd=self.folder, env=harness.environment(PATH=path),
                               stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=150)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertNotRegex(done.stderr, r"\[[A-Z_]+\]\n")
-        self.assertIn("every byte read", done.stdout)
+        return done.stdout.split("-- over\n")
+
+    def test_first_hour(self):
+        self.assertIn("every byte read", "".join(self.type(self.commands("2346"))))
         for name, producers in ("run7", 2), ("own", 1), ("prepared", 1):
-            info = self.json_line("info", f"file://{data}/{name}")
+            info = self.json_line("info", f"file://{self.data}/{name}")
             self.assertEqual((info["sealed"], info["finished_producers"]), (True, producers), name)
         self.assertTrue(list((self.folder / "rank3").iterdir()))
+
+    def test_checkpoints(self):
+        """What the text says of each block is what it prints."""
+        first, dry, again, back, fewer, more = self.type(self.commands("5") + [""])[:6]
+        self.assertRegex(first, r"\ntrain +\S+ .*2 +20 +30 ")
+        self.assertIn("group train has pin step-00000000000000000020 at step 20", dry)
+        self.assertIn("steps: 8 steps, next is 38;", again)
+        self.assertIn("steps: 12 steps, next is 32;", back)
+        self.assertIn("steps: 10 steps, next is 40;", fewer)
+        self.assertIn("group train: pin best is at step 35", more)
+        self.assertRegex(more, r"\neval +\S+ +35 +0 .*\ntrain +\S+ .*3 +30 +40 ")
+        info = self.json_line("info", f"file://{self.data}/ckpt")
+        self.assertEqual([g["name"] for g in info["groups"]], ["train"])
+        self.assertEqual({pin["step"] for pin in info["groups"][0]["pins"]}, {30, 40})
 
 
 if __name__ == "__main__":

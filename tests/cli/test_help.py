@@ -10,8 +10,8 @@ import unittest
 
 import harness
 
-COMMANDS = ("init produce consume info inspect get tail verify seal forget group pin release gc bench errors help "
-            "version").split()
+COMMANDS = ("init produce consume info inspect get tail verify seal forget group pin release gc doctor bench errors "
+            "help version").split()
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 
 

@@ -296,6 +296,29 @@ class Frames(harness.CliTest):
         self.run_cli("seal", self.url)
         self.assertEqual(self.delivered(4), frames + [None, None])
 
+    def test_compressed_items(self):
+        """They come out as they went in, take less room, and are proved by two decoders."""
+        self.init(2, 2)
+        frames = [f"{k} and what follows is much alike, much alike, much alike; ".encode() * (k % 40)
+                  for k in range(30)]
+        self.produce_frames(frames, "plain")
+        self.produce_frames(frames, "packed", "--set", "compress=zstd:5")
+        self.run_cli("seal", self.url)
+        items = self.delivered()
+        self.assertEqual(items[:30], frames)
+        self.assertEqual([x for x in items[30:] if x is not None][:30], frames)
+        steps = self.json_lines("inspect", self.url, "--first", 0, "--last", 16)
+        sizes = {name: sum(s["bytes"] for s in steps if s["producer"] == name) for name in ("plain", "packed")}
+        self.assertLess(3 * sizes["packed"], sizes["plain"])
+        part = self.json_line("inspect", self.url, [s["key"] for s in steps if s["producer"] == "packed"][3])
+        items = [item for s in part["slices"] for item in s["items"]]
+        self.assertTrue(any(item["bytes"] < item["plain"] for item in items))
+        self.run_cli("verify", self.url, "--deep")
+        result = check_namespace.check(str(self.space))
+        self.assertTrue(result.ok, result.findings)
+        for wrong in "gzip", "zstd:0", "zstd:20", "zstd:", "zstd:3x":
+            self.refused("INVALID", "produce", self.url, "--id", "z", "--set", f"compress={wrong}", "frames:-")
+
     def test_items_option(self):
         self.init(1, 1)
         self.produce_frames([b"a", b"b", b"c"], "p", "--items", 2)

@@ -2,15 +2,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """The demo: real text through a real namespace while its processes are killed and frozen, then the proof.
 
-demo.py [--json FILE] [--seed N]. Four producers pack the standard library's sources into global batches, an 8-rank
-training loop reads them; a producer and the trainer are killed with -9 at random moments, one producer is frozen
-inside a commit until the manifests around it are gone. prove.py judges. Exit 0 only with verdict ok.
+demo.py [--json FILE] [--seed N]. A pool of producers packs the standard library's sources into global batches, a
+training job reads them and pins its checkpoints, and what no checkpoint needs is deleted behind it. Producers and the
+trainer are killed with -9 at random moments, the trainer goes on with half its ranks and with all of them again, the
+pool grows and shrinks, one producer is frozen inside a commit until the manifests around it are gone. prove.py
+judges. Exit 0 only with verdict ok.
 """
 
 import argparse
 import json
 import os
 import random
+import signal
 import subprocess
 import sys
 import time
@@ -22,11 +25,12 @@ import processes  # noqa: E402
 import check_namespace  # noqa: E402
 import sources  # noqa: E402
 
-PRODUCERS = 4
 RANKS = 8
 BLOCK_SIZE = 4
+MAX_LAG = 60  # steps that producers may be ahead of the newest checkpoint
+POOL = ((0, 2), (60, 6), (300, 2))  # from this step of training on, so many producers at once
 IDLE_LIMIT = 100  # seconds without a commit and without a step: a busy machine may take long over the whole
-KILLS = 3  # of producers, and as many of the trainer
+KILLS = {"producer": 3, "trainer": 4}
 PAUSE = {"producer": (0.1, 0.5), "trainer": (0.2, 1.2)}  # seconds from one kill to the next
 
 
@@ -34,24 +38,63 @@ class Sad(Exception):
     """The demo cannot go on; says why."""
 
 
-class Worker:
-    """A producer or the trainer: started again after each kill, until it ends well."""
+class Pool:
+    """Producer processes. Each works on one shard of the text, under that shard's id; so many at once as the pool is
+    large. A shard whose process was killed or left goes on with the next one that is started for it."""
 
-    def __init__(self, name, start):
-        self.name = name
-        self.start = start  # called with the number of the incarnation
-        self.life = 0
-        self.process = start(0)
+    def __init__(self, start):
+        self.start = start  # called with a shard and a fault
+        self.size = 0
+        self.waiting = list(range(sources.SHARDS))
+        self.at_work = {}
+        self.leaving = {}
+        self.left = 0
 
-    def again(self):
-        self.life += 1
-        self.process = self.start(self.life)
+    def begin(self, fault=None):
+        shard = self.waiting.pop(0)
+        self.at_work[shard] = self.start(shard, fault)
+        return shard
 
-    def finished(self):
-        state = self.process.state()
-        if state in ("failed", "killed"):
-            raise Sad(f"{self.name} ended: {self.process.story()}")
-        return state == "done"
+    def shrink(self, shard):
+        """A clean end, as a cluster's scheduler gives it: SIGTERM. What is committed stays; the rest is done again."""
+        self.leaving[shard] = self.at_work.pop(shard)
+        self.leaving[shard].popen.send_signal(signal.SIGTERM)
+
+    def kill(self, shard):
+        """True when it had not ended by itself."""
+        process = self.at_work[shard]
+        process.kill()
+        if process.state() != "killed":
+            return False
+        del self.at_work[shard]
+        self.waiting.insert(0, shard)
+        return True
+
+    def tend(self):
+        """Starts what is missing; True when all shards are in."""
+        for shard, process in list(self.leaving.items()):
+            state = process.state()
+            if state == "running":
+                continue
+            del self.leaving[shard]
+            if state != "done":
+                # Interrupted, closed cleanly; or so soon that it had not begun.
+                self.must(process, process.popen.returncode in (128 + signal.SIGTERM, -signal.SIGTERM))
+                self.left += 1
+                self.waiting.append(shard)
+        for shard, process in list(self.at_work.items()):
+            state = process.state()
+            if state in ("failed", "killed", "done"):
+                self.must(process, state == "done")
+                del self.at_work[shard]
+        while self.waiting and len(self.at_work) + len(self.leaving) < self.size:
+            self.begin()
+        return not self.waiting and not self.at_work and not self.leaving
+
+    @staticmethod
+    def must(process, ok):
+        if not ok:
+            raise Sad(f"a producer ended: {process.story()}")
 
 
 class Demo:
@@ -59,12 +102,15 @@ class Demo:
         self.began = self.moved = time.monotonic()
         self.rng = random.Random(options.seed)
         self.shop = processes.Workshop(processes.find_binary(options.binary), processes.scratch_folder("bw-demo-"))
+        self.pool = Pool(self.producer)
+        self.trainer = None
+        self.ranks = RANKS
+        self.outs = []  # a folder of deliveries for each launch of the trainer
+        self.step = 0
         self.kills = {"producer": 0, "trainer": 0}
-        self.ghosts = 0
-        self.outs = []
-        self.sweeper = None
-        self.sweep_at = 0.0
         self.kill_at = {}
+        self.ghosts = self.orphans = 0
+        self.bytes_most = self.producers_most = 0
         self.stand, self.look_at = None, 0.0
 
     def tell(self, text):
@@ -82,134 +128,172 @@ class Demo:
             os.makedirs(os.path.dirname(path), exist_ok=True)
             with open(path, "wb") as file:
                 total += file.write(sources.read(name))
-        self.shop.run("init", self.shop.words("init", "--dp", RANKS, "--items", 2, "--block-size", BLOCK_SIZE,
-                                              "--tail-cap", 256, "--part-size", 4096))
+        self.shop.run("init", self.shop.words("init", "--dp", RANKS, "--items", 2, "--producers", sources.SHARDS,
+                                              "--max-lag", MAX_LAG, "--block-size", BLOCK_SIZE, "--tail-cap", 256,
+                                              "--part-size", 4096))
         self.tell(f"a namespace for {RANKS} ranks; {len(names)} source files of Python's library, {total:,} bytes, "
-                  f"for {PRODUCERS} producers")
+                  f"in {sources.SHARDS} shards")
 
-    def producer(self, number, fault=None):
-        words = self.shop.words("produce", "--id", f"p{number}", "--shard", f"{number}/{PRODUCERS}", "--seq-len", 512,
-                                "--set", "staged_batches=8", f"text:{self.text}")
-        return Worker(f"p{number}", lambda life: self.shop.start(f"p{number}", words, None if life else fault))
+    def producer(self, shard, fault=None):
+        return self.shop.start(f"p{shard}", self.shop.words(
+            "produce", "--id", f"p{shard}", "--shard", f"{shard}/{sources.SHARDS}", "--seq-len", 512,
+            "--set", "staged_batches=8", f"text:{self.text}"), fault)
 
-    def trainer(self):
-        def start(life):
-            self.outs.append(os.path.join(self.shop.folder, f"out-{life}"))
-            os.mkdir(self.outs[-1])
-            return self.shop.start("trainer", self.shop.words(
-                "consume", "--world", RANKS, "--cursor", os.path.join(self.shop.folder, "cursor"), "--save-every", 5,
-                "--out", self.outs[-1], "--step-ms", 10))
-        return Worker("the trainer", start)
+    def launch(self, ranks):
+        """The training job, from its newest checkpoint on: two are kept, one each 20 steps."""
+        self.ranks = ranks
+        self.outs.append(os.path.join(self.shop.folder, f"out-{len(self.outs)}"))
+        os.mkdir(self.outs[-1])
+        self.trainer = self.shop.start("trainer", self.shop.words(
+            "consume", "--group", "train", "--launch", f"launch-{len(self.outs)}", "--world", ranks,
+            "--set", f"dp={ranks}", "--set", "rescale=same_batch", "--pin-every", 20, "--keep", 2,
+            "--out", self.outs[-1], "--step-ms", 10))
 
     # -- the play --
 
-    def versions(self):
-        return [int(name[:20]) for name in os.listdir(os.path.join(self.shop.space, "manifest"))]
+    def look(self):
+        """Where the job stands, and what lies on the store; complains when nothing moves."""
+        now = time.monotonic()
+        if now < self.look_at:
+            return
+        self.look_at = now + 0.25
+        version = max(int(name[:20]) for name in os.listdir(os.path.join(self.shop.space, "manifest")))
+        steps = [int(step) for out in self.outs for step in os.listdir(out)]
+        self.step = max(steps, default=0)
+        self.bytes_most = max(self.bytes_most, self.stored())
+        if (version, len(steps)) != self.stand:
+            self.stand, self.moved = (version, len(steps)), now
+        if now - self.moved > IDLE_LIMIT:
+            raise Sad(f"nothing moved for {IDLE_LIMIT} s")
+
+    def stored(self):
+        total = 0
+        for folder, _, names in os.walk(self.shop.space):
+            for name in names:
+                try:
+                    total += os.path.getsize(os.path.join(folder, name))
+                except FileNotFoundError:
+                    pass  # swept meanwhile
+        return total
+
+    def freeze(self):
+        """p0 stops itself in its first publish, the temporary file written, its name not yet taken."""
+        self.pool.begin("stop:create-in-flight:2")
+        sleeper = self.pool.at_work[0]
+        while sleeper.state() == "running":
+            self.look()
+            time.sleep(0.005)
+        if sleeper.state() != "stopped":
+            raise Sad(f"p0 did not freeze: {sleeper.story()}")
+        newest = max(int(name[:20]) for name in os.listdir(os.path.join(self.shop.space, "manifest")))
+        block = (newest + 1) // BLOCK_SIZE
+        self.tell(f"p0 freezes while it creates manifest {newest + 1}, of block {block}; p1 feeds the job alone")
+        return sleeper, block
 
     def retired(self):
         folder = os.path.join(self.shop.space, "retired")
         return len(os.listdir(folder)) if os.path.isdir(folder) else 0
 
-    def sweep(self):
-        """Starts gc again and again; False while one is at work."""
-        if self.sweeper is not None:
-            state = self.sweeper.state()
-            if state == "running":
-                return False
-            if state != "done":
-                raise Sad(self.sweeper.story())
-        if time.monotonic() >= self.sweep_at:
-            self.sweeper = self.shop.start("gc", self.shop.words("gc", "--manifests-only", "--apply"))
-            self.sweep_at = time.monotonic() + 0.2
-            return False
-        return True
-
-    def strike(self, kind, workers):
-        """Kills one of the workers when it is time to, and starts it again."""
-        if self.kills[kind] >= KILLS or time.monotonic() < self.kill_at[kind]:
-            return
-        running = [w for w in workers if w.process.state() == "running"]
-        if running:
-            worker = self.rng.choice(running)
-            worker.process.kill()
-            if worker.process.state() == "killed":
-                self.kills[kind] += 1
-                self.tell(f"kill -9 {worker.name}; it is started again and goes on where the chain says")
-                worker.again()
-        self.kill_at[kind] = time.monotonic() + self.rng.uniform(*PAUSE[kind])
-
-    def freeze(self):
-        """p0 begins alone and stops itself in its first publish, the temporary file written, its name not yet taken."""
-        sleeper = self.producer(0, fault="stop:create-in-flight:2")
-        while sleeper.process.state() == "running":
-            self.in_time()
-            time.sleep(0.005)
-        if sleeper.process.state() != "stopped":
-            raise Sad(f"p0 did not freeze: {sleeper.process.story()}")
-        version = max(self.versions()) + 1
-        self.tell(f"p0 freezes while it creates manifest {version}, of block {version // BLOCK_SIZE}; "
-                  "three others start")
-        return sleeper, version // BLOCK_SIZE
-
     def thaw(self, sleeper, block):
-        """Once the block is retired, p0's late create meets a dead name. The sweep rests until the ghost is counted."""
+        """p0's late create meets a dead name. The trainer, which sweeps, rests until the ghost is counted."""
         self.tell(f"block {block} is retired, its manifests are gone; p0 thaws and finishes its create")
-        sleeper.process.thaw()
-        limit = time.monotonic() + 5
+        self.trainer.freeze()
+        sleeper.thaw()
+        limit = time.monotonic() + 20
         while not self.ghosts and time.monotonic() < limit:
-            self.ghosts = len(check_namespace.check(self.shop.space, deep=False).ghosts)
+            self.ghosts = len(check_namespace.ghosts(self.shop.space))
             time.sleep(0.01)
+        self.trainer.thaw()
         if self.ghosts:
             self.tell("the store said CREATED: a ghost, a manifest on a dead name. Nobody follows it; "
                       "p0 looks and publishes again")
 
-    def in_time(self):
+    def resize(self):
+        size = [size for step, size in POOL if step <= self.step][-1]
+        if size == self.pool.size:
+            return
+        if self.pool.size:
+            self.tell(f"step {self.step}: the pool of producers {'grows' if size > self.pool.size else 'shrinks'} from "
+                      f"{self.pool.size} to {size}")
+        self.pool.size = size
+        for shard in sorted(self.pool.at_work)[size:]:
+            self.pool.shrink(shard)
+
+    def due(self, kind):
+        """True when it is time for the next kill."""
         now = time.monotonic()
-        if now >= self.look_at:
-            self.look_at = now + 1
-            stand = max(self.versions()), [len(os.listdir(out)) for out in self.outs if os.path.isdir(out)]
-            if stand != self.stand:
-                self.stand, self.moved = stand, now
-        if now - self.moved > IDLE_LIMIT:
-            raise Sad(f"nothing moved for {IDLE_LIMIT} s")
+        at = self.kill_at.setdefault(kind, now + self.rng.uniform(*PAUSE[kind]))
+        if self.kills[kind] >= KILLS[kind] or now < at:
+            return False
+        self.kill_at[kind] = now + self.rng.uniform(*PAUSE[kind])
+        return True
+
+    def strike(self):
+        if self.due("producer") and self.pool.at_work:
+            shard = self.rng.choice(sorted(self.pool.at_work))
+            if self.pool.kill(shard):
+                self.kills["producer"] += 1
+                self.tell(f"kill -9 p{shard}; it is started again and goes on where the chain says")
+        if self.due("trainer"):
+            self.trainer.kill()
+            if self.trainer.state() == "killed":
+                self.kills["trainer"] += 1
+                self.launch(RANKS // 2 if self.ranks == RANKS else RANKS)
+                self.tell(f"kill -9 the trainer; launch {len(self.outs)} goes on at its newest checkpoint, "
+                          f"with {self.ranks} ranks")
+
+    def trained(self):
+        state = self.trainer.state()
+        if state in ("failed", "killed"):
+            raise Sad(f"the trainer ended: {self.trainer.story()}")
+        return state == "done"
 
     def play(self):
-        trainer = self.trainer()
+        self.launch(RANKS)
         sleeper, block = self.freeze()
-        producers = [sleeper] + [self.producer(k) for k in range(1, PRODUCERS)]
-        self.kill_at = {kind: time.monotonic() + self.rng.uniform(*PAUSE[kind]) for kind in self.kills}
-        thawed = sealed = False
-        while not trainer.finished():
-            self.in_time()
-            self.strike("producer", producers if thawed else producers[1:])
-            self.strike("trainer", [trainer])
-            if self.sweep() and not thawed and self.retired() > block:
+        thawed = over = False
+        while not self.trained():
+            self.look()
+            self.resize()
+            self.producers_most = max(self.producers_most, len(self.pool.at_work))
+            if self.pool.tend() and not over:
+                over = True
+                self.tell("the last of all producers has finished, and with that sealed the namespace")
+            if thawed:
+                self.strike()
+            elif self.retired() > block:
                 self.thaw(sleeper, block)
                 thawed = True
-            if thawed and not sealed and all([p.finished() for p in producers]):
-                self.shop.run("seal", self.shop.words("seal"))
-                sealed = True
-                self.tell("all producers have finished; the namespace is sealed")
             time.sleep(0.005)
-        self.tell("the trainer has read to the end")
+        self.tell("the trainer has read to the end; gc deletes what the dead left behind")
+        swept = json.loads(self.shop.run("gc", self.shop.words("gc", "--apply", "-o", "json")).output())
+        self.orphans = swept["orphans_deleted"]
 
     def verdict(self):
         judge = subprocess.run([sys.executable, "-B", os.path.join(HERE, "prove.py"), self.shop.space, *self.outs],
                                stdout=subprocess.PIPE, text=True, check=False)
         verdict = json.loads(judge.stdout or '{"verdict": "failed", "why": "the judge said nothing"}')
         verdict.update(ghosts=self.ghosts, kills_producer=self.kills["producer"], kills_trainer=self.kills["trainer"],
-                       producers=PRODUCERS, ranks=RANKS, seconds=round(time.monotonic() - self.began, 1))
-        for name in ("ghosts", "blocks_retired", "kills_producer", "kills_trainer"):
-            if verdict["verdict"] == "ok" and not verdict.get(name):
-                verdict.update(verdict="failed", why=f"{name} is zero: the demo did not show what it should")
+                       launches=len(self.outs), producers_most=self.producers_most, producers_left=self.pool.left,
+                       orphans_deleted=self.orphans, bytes_most=self.bytes_most, ranks=RANKS,
+                       seconds=round(time.monotonic() - self.began, 1))
+        shown = ("ghosts", "blocks_retired", "steps_reclaimed", "kills_producer", "producers_left")
+        why = [f"{name} is zero" for name in shown if not verdict.get(name)]
+        if verdict["launches"] < 3:
+            why.append("the job did not come back to its size")
+        if self.producers_most < max(size for _, size in POOL):
+            why.append("the pool did not grow")
+        if verdict["verdict"] == "ok" and why:
+            verdict.update(verdict="failed", why=f"the demo did not show what it should: {'; '.join(why)}")
         return verdict
 
 
 INTRODUCTION = f"""
-The demo (some 15 seconds): {PRODUCERS} producer processes pack real text into global batches, and a
-training loop of {RANKS} ranks reads them, with nothing between them but a directory. Meanwhile they are
-killed and frozen, and old manifests (the numbered objects that state what the namespace holds) are
-retired in blocks and deleted. Then a program of its own proves that no byte was lost or doubled.
+The demo (some 20 seconds): a pool of producer processes packs real text into global batches, and a
+training job of {RANKS} ranks reads them, with nothing between them but a directory. Meanwhile they are killed
+and frozen, the pool grows and shrinks, the job goes on with half its ranks and with all again; what its
+checkpoints no longer need is deleted: data, and old manifests (the numbered objects that state what the
+namespace holds). Then a program of its own proves that no byte was lost or doubled.
 """
 
 NEXT_STEPS = """next: build/cli/batchweave is built. docs/guide.md feeds it your own text or program;
@@ -219,19 +303,23 @@ NEXT_STEPS = """next: build/cli/batchweave is built. docs/guide.md feeds it your
 def report(v):
     if v["verdict"] != "ok":
         return f"verdict: FAILED: {v['why']}"
+    small, large, last = (size for _, size in POOL)
     print(f"""
   sources     {v['source_files']} files, {v['source_bytes']:,} bytes, sha256 over all {v['digest'][:16]}…
-  delivered   {v['steps']} steps, {v['items']:,} items in {v['fragments']:,} fragments, {v['pads']} pads,
+  delivered   {v['steps']} steps, {v['items']:,} items in {v['fragments']:,} fragments of documents,
               {v['steps_delivered_twice']} steps delivered again after a kill, byte for byte the same
+  reclaimed   the data of {v['steps_reclaimed']} steps behind the checkpoints,
+              at most {v['bytes_most']:,} bytes lay there at once;
+              {v['orphans_deleted']} orphans (objects that the dead had uploaded and never published)
   the chain   {v['versions']} manifests, {v['blocks_retired']} blocks of them retired,
-              {v['ghosts']} ghost(s) met (a late create on a retired name),
-              {v['orphans']} orphans (objects that the killed uploaded and never published)
+              {v['ghosts']} ghost(s) met (a late create on a retired name)
   survived    kill -9 of a producer {v['kills_producer']} times and of the trainer {v['kills_trainer']} times,
-              one frozen committer
+              {v['launches']} launches of the job, with {RANKS} and with {RANKS // 2} ranks in turn,
+              a pool of {small}, then {large}, then {last} producers
+              ({v['producers_left']} left in the middle of their work), one frozen committer
 """)
-    return (f"verdict: ok: each of the {v['source_bytes']:,} source bytes was delivered to the {v['ranks']} ranks "
-            f"exactly once, "
-            f"in one order, in {v['seconds']} s")
+    return (f"verdict: ok: each of the {v['source_bytes']:,} source bytes was delivered to the job's ranks "
+            f"exactly once, in one order, in {v['seconds']} s")
 
 
 def main():

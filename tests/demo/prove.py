@@ -2,8 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The demo's judge: prove.py SPACE OUT…
 
-SPACE is the namespace's directory, each OUT what one incarnation of the trainer wrote (`consume --out`). Nothing of the
+SPACE is the namespace's directory, each OUT what one launch of the trainer wrote (`consume --out`). Nothing of the
 library is used: the sources are read again from the standard library, the namespace by the independent decoder.
+Most of the data is gone by now, reclaimed behind the checkpoints. So the proof rests on what the ranks were handed, and
+on the text: in the order of the steps each shard's fragments must be its documents, end to end. What is still stored
+must be the same bytes.
 Prints one line of JSON with "verdict": "ok", or with what does not hold, and exits 0 or 1.
 """
 
@@ -32,53 +35,80 @@ def demand(ok, why):
 
 
 def delivered_files(outs):
-    """{name: bytes} over all incarnations; what was delivered twice must be the very same bytes."""
+    """{(step, item, d, c): bytes} over all launches; what was delivered twice must be the very same bytes."""
     files, twice = {}, set()
     for out in outs:
         for name, data in evidence.found_files(out).items():
-            if name in files:
-                demand(files[name] == data, f"{name} was delivered twice with different bytes")
-                twice.add(int(name.split("/")[0]))
-            files[name] = data
+            place = place_of(name)
+            if place in files:
+                demand(files[place] == data, f"{name} was delivered twice with different bytes")
+                twice.add(place[0])
+            files[place] = data
     return files, twice
 
 
-def prove_sources(files):
-    """Every byte of every source exactly once: the delivered fragments tile each document, and its digest is right."""
-    pieces = [piece for data in files.values() for piece in inputs.fragments(data)]
-    try:
-        documents = inputs.join_fragments(pieces)
-    except ValueError as error:
-        raise Disproved(str(error)) from None
+def place_of(name):
+    """Sorted, these are the order in which a producer fills a batch, in the global order of batches."""
+    step, slot = name.split("/")
+    d, c, item = slot.split(".")
+    return int(step), int(item), int(d), int(c)
+
+
+def streams(files, numbers, shards):
+    """For each shard its documents, in the order of the first fragment of each: [(name, bytes)]."""
+    out, owner, count = [[] for _ in range(shards)], {}, 0
+    for place in sorted(files):
+        for name, at, data in inputs.fragments(files[place]):
+            demand(name in numbers, f"delivered, but no source: {name}")
+            shard = numbers[name] % shards
+            demand(owner.setdefault(place[0], shard) == shard, f"step {place[0]} has documents of two shards")
+            stream = out[shard]
+            if at == 0:
+                stream.append((name, bytearray()))
+            demand(stream and stream[-1][0] == name and len(stream[-1][1]) == at,
+                   f"step {place[0]}: {name} goes on at byte {at}, which is not where its shard stands")
+            stream[-1][1].extend(data)
+            count += 1
+    return out, count
+
+
+def prove_sources(files, shards):
+    """Every byte of every source exactly once, and in order: the fragments of a shard are its documents, end to end."""
     names = sources.select()
-    overall, total = hashlib.sha256(), 0
+    delivered, fragments = streams(files, {name: k for k, name in enumerate(names)}, shards)
+    texts = {name: sources.read(name) for name in names}
+    overall = hashlib.sha256()
+    for shard, stream in enumerate(delivered):
+        wanted = [name for name in names[shard::shards] if texts[name]]
+        demand([name for name, _ in stream] == wanted, f"shard {shard}: {len(stream)} documents of {len(wanted)}, "
+                                                       "or in another order")
+        for name, got in stream:
+            demand(got == texts[name], f"{name}: its delivered bytes are others")
     for name in names:
-        source = sources.read(name)
-        digest = hashlib.sha256(source).digest()
-        got = documents.pop(name, b"")
-        demand(hashlib.sha256(got).digest() == digest, f"{name}: its delivered bytes have another digest")
-        overall.update(digest)
-        total += len(got)
-    demand(not documents, f"delivered, but no source: {sorted(documents)[:3]}")
-    return {"source_files": len(names), "source_bytes": total, "fragments": len(pieces), "digest": overall.hexdigest()}
+        overall.update(hashlib.sha256(texts[name]).digest())
+    return {"source_files": len(names), "source_bytes": sum(map(len, texts.values())), "fragments": fragments,
+            "digest": overall.hexdigest()}
 
 
-def prove(space, outs):
+def prove(space, outs, shards=sources.SHARDS):
     result = check_namespace.check(space)
     demand(result.ok, f"the namespace: {result.findings[:3]}")
     demand(result.sealed, "the namespace is not sealed")
-    demand(result.first_step == 0, f"steps before {result.first_step} are not retained")
     files, twice = delivered_files(outs)
-    steps = sorted({int(name.split("/")[0]) for name in files})
+    steps = sorted({place[0] for place in files})
     demand(steps == list(range(result.next_step)), f"the trainer saw {len(steps)} steps of {result.next_step}")
-    # One order, all ranks agreeing: under each step's name, every rank got its slice of that step's one batch.
-    expected = evidence.expected_files(check_namespace.deliveries(space), None)
-    demand(set(files) == set(expected), f"{len(files)} items delivered, {len(expected)} stored, or at other places")
-    for name, data in expected.items():
-        demand(files[name] == data, f"{name} was delivered with other bytes than the stored ones")
-    return {"steps": len(steps), "steps_delivered_twice": len(twice), "items": len(files), "pads": result.pads,
-            "versions": result.versions[1], "blocks_retired": len(result.retired), "part_bytes": result.part_bytes,
-            "orphans": len(result.orphans), **prove_sources(files)}
+    counted = sum(producer["offset"] for producer in result.producers.values())
+    demand(len(files) == counted, f"{len(files)} items delivered, the chain counts {counted}")
+    retained = list(check_namespace.deliveries(space))
+    first = retained[0][0] if retained else result.next_step
+    # All ranks agree: under each step's name, every rank got its slice of that step's one batch.
+    expected = {place_of(name): data for name, data in evidence.expected_files(retained, None).items()}
+    demand({place for place in files if place[0] >= first} == set(expected), "items were delivered at other places")
+    for place, data in expected.items():
+        demand(files[place] == data, f"step {place[0]}: delivered bytes are not the stored ones")
+    return {"steps": len(steps), "steps_delivered_twice": len(twice), "steps_reclaimed": first, "items": len(files),
+            "pads": result.pads, "versions": result.versions[1], "blocks_retired": len(result.retired),
+            "part_bytes": result.part_bytes, "orphans": len(result.orphans), **prove_sources(files, shards)}
 
 
 def main(argv):

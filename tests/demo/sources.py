@@ -5,6 +5,7 @@
 import os
 
 BYTES_AT_MOST = 6_000_000
+SHARDS = 6  # shard k is the documents whose number, in the order of their names, is k modulo this
 
 
 def root():

@@ -18,6 +18,7 @@ sys.path.insert(0, os.path.join(HERE, "..", "crash"))
 sys.path.insert(0, HERE)
 
 import bwencode  # noqa: E402
+import bwformat as bw  # noqa: E402
 import check_namespace  # noqa: E402
 import evidence  # noqa: E402
 import inputs  # noqa: E402
@@ -46,8 +47,9 @@ def sequences():
 
 
 @contextlib.contextmanager
-def stage(items=None):
-    """A sealed namespace of two slices with these items, and what two incarnations of its trainer wrote."""
+def stage(items=None, trim=0):
+    """A sealed namespace of two slices with these items, kept from step `trim` on, and what two launches of its trainer
+    wrote."""
     folder = tempfile.mkdtemp()
     select = sources.select
     sources.select = lambda: NAMES
@@ -58,9 +60,11 @@ def stage(items=None):
         for at in range(0, len(items), 4):
             slots = (items[at:at + 4] + [None] * 4)[:4]
             space.publish("p", [[slots[0], slots[2]], [slots[1], slots[3]]], span=sum(s is not None for s in slots))
-        space.commit(dataclasses.replace(space.next_manifest(), sealed=True))
-        outs = [os.path.join(folder, "out-0"), os.path.join(folder, "out-1")]
         steps = list(check_namespace.deliveries(space.root))
+        m = space.next_manifest()
+        job = [bw.Group("train", b"two", 2, trim, b"c" * 16, m.version, 1, [])] if trim else []
+        space.commit(dataclasses.replace(m, trim=trim, groups=job, sealed=True))
+        outs = [os.path.join(folder, "out-0"), os.path.join(folder, "out-1")]
         for name, data in evidence.expected_files(steps, None).items():
             step = int(name.split("/")[0])
             for out in ([outs[0]] if step < 3 else []) + ([outs[1]] if step >= 2 else []):
@@ -88,9 +92,12 @@ def write(path, data):
 
 def test_the_judge_says_ok():
     with stage() as (space, outs, _):
-        verdict = prove.prove(space.root, outs)
+        verdict = prove.prove(space.root, outs, 1)
         assert verdict["source_bytes"] == sum(len(sources.read(name)) for name in NAMES)
         assert verdict["steps"] == len(space.chain) - 3 and verdict["steps_delivered_twice"] == 1
+        assert verdict["steps_reclaimed"] == 0
+    with stage(trim=3) as (space, outs, _):
+        assert prove.prove(space.root, outs, 1) == {**verdict, "steps_reclaimed": 3}
 
 
 def test_the_judge_notices_each_break():
@@ -111,6 +118,12 @@ def test_the_judge_notices_each_break():
         os.rename(names[1], names[0])
         os.rename(names[0] + "x", names[1])
 
+    def swapped_steps(_, outs):
+        names = [os.path.join(outs[0], step) for step in ("0", "1")]
+        os.rename(names[0], names[0] + "x")
+        os.rename(names[1], names[0])
+        os.rename(names[0] + "x", names[1])
+
     def differs_on_replay(_, outs):
         shutil.copy(os.path.join(outs[0], "1", "0.0.0"), os.path.join(outs[0], "2", "0.0.0"))
 
@@ -123,10 +136,17 @@ def test_the_judge_notices_each_break():
     def other_source(_, __):
         sources.select = lambda: NAMES[:2]
 
-    for harm in (missing, stray, changed, swapped, differs_on_replay, whole_step, not_sealed, other_source):
-        with stage() as (space, outs, _):
-            harm(space, outs)
-            refused(prove.prove, space.root, outs)
+    for trim in (0, 3):
+        for harm in (missing, stray, changed, swapped, swapped_steps, differs_on_replay, whole_step, not_sealed,
+                     other_source):
+            with stage(trim=trim) as (space, outs, _):
+                harm(space, outs)
+                refused(prove.prove, space.root, outs, 1)
+
+
+def test_the_judge_notices_a_wrong_number_of_shards():
+    with stage() as (space, outs, _):
+        refused(prove.prove, space.root, outs, 2)
 
 
 def test_the_judge_notices_a_batch_published_twice_or_never():
@@ -134,7 +154,7 @@ def test_the_judge_notices_a_batch_published_twice_or_never():
     for broken in (items[:4] + items, items[:4] + items[8:], items[:-1]):
         with stage(broken) as (space, outs, _):
             assert check_namespace.check(space.root).ok  # a flawless namespace of the wrong content
-            refused(prove.prove, space.root, outs)
+            refused(prove.prove, space.root, outs, 1)
 
 
 def test_frames_and_documents_are_proved():

@@ -35,7 +35,8 @@ DECODERS = {
                "api/options.c": ".*", "protocol/cadence.c": "cadence_parse|parse_.*|after|set_dac"},
     "cursor": {"codec/cursor.c": ".*", "base/hash.c": "hex_.*|digit"},
     "footer": {"codec/footer.c": "read_.*|footer_.*", **OBJECT},
-    "frame": {"codec/frame.c": "decode_item|frame_decode_head|is_zero|frame_verify"},
+    "frame": {"codec/frame.c": "decode_item|frame_decode_head|is_zero|frame_verify",
+              "codec/packing.c": "packed_lengths_fit|window_bytes|is_frame|unpack_item|frame_unpack.*"},
     "frames": {"input/framestream.c": "next_length|is_mine|is_text|bad_frame|too_long|ends_within|"
                                       "skip_frame|read_frame|framestream_(skip|next)",
                "input/bytestream.c": "take|bytestream_(read|skip)"},

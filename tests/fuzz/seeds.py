@@ -20,7 +20,7 @@ OBJECTS = {
     "page": ["page"],
     "segment": ["segment-block", "segment-index"],
     "small": ["marker", "hint", "state"],
-    "cursor": ["cursor", "cursor-skips"],
+    "cursor": ["cursor", "cursor-skips", "cursor-tags"],
 }
 
 KEYS = """genesis
@@ -167,7 +167,7 @@ def seeds():
             # The replaced CRC chooses 512 slices, those of the golden namespace.
             yield target, data[:-4] + bytes(4)
     yield "block", b"\0" + golden("segment-block")[16 + 40:-4]
-    for name in ["tgb-raw.000000", "tgb-raw.000001", "tgb-samples.000000"]:
+    for name in ["tgb-raw.000000", "tgb-raw.000001", "tgb-samples.000000", "tgb-zstd.000000"]:
         slices, footers = cut(golden(name))
         for data in slices:
             yield "frame", data

@@ -44,17 +44,21 @@ void build_hint(buf *out);
 void build_state(buf *out);
 void build_cursor(buf *out);
 void build_cursor_skips(buf *out);
+void build_cursor_tags(buf *out);
 
 /* In golden_tgb.c: part `part` of a TGB of raw items, and of one of samples. */
 void build_tgb_raw_0(buf *out);
 void build_tgb_raw_1(buf *out);
 void build_tgb_samples_0(buf *out);
+void build_tgb_zstd_0(buf *out);
 json_t *dump_tgb_raw_0(view object);
 json_t *dump_tgb_raw_1(view object);
 json_t *dump_tgb_samples_0(view object);
+json_t *dump_tgb_zstd_0(view object);
 void again_tgb_raw_0(view object, buf *out);
 void again_tgb_raw_1(view object, buf *out);
 void again_tgb_samples_0(view object, buf *out);
+void again_tgb_zstd_0(view object, buf *out);
 
 /* In golden_dump.c */
 json_t *dump_genesis(view object);

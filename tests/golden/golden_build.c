@@ -283,6 +283,8 @@ void build_manifest_full(buf *out)
         {.name = view_text("train"),
          .launch = view_text("slurm:4711.0:2"),
          .launch_number = 3,
+         .hold = 160,
+         .pinned = true,
          .cursor_hash = hash_of("start of train"),
          .last_version = 409,
          .last_clock_ms = 1767225700000,
@@ -291,7 +293,6 @@ void build_manifest_full(buf *out)
         {.name = view_text("valid"),
          .launch = view_text("x"),
          .launch_number = 1,
-         .has_hold = true,
          .hold = 8,
          .cursor_hash = hash_of("start of valid"),
          .last_version = 12,
@@ -367,6 +368,15 @@ void build_cursor_skips(buf *out)
                 .version = 411,
                 .skip_count = 2,
                 .skips = skips};
+    memcpy(c.uuid, uuid, UUID_BYTES);
+    must(cursor_encode(&c, out) == BW_OK, "cursor");
+}
+
+void build_cursor_tags(buf *out)
+{
+    skip_range skips[] = {{3, 7}};
+    tag_range tags[] = {{0, 0}, {41, 52}, {60, TAG_ANY}};
+    cursor c = {.step = 7, .dp = 4, .skip_count = 1, .skips = skips, .tag_count = 3, .tags = tags};
     memcpy(c.uuid, uuid, UUID_BYTES);
     must(cursor_encode(&c, out) == BW_OK, "cursor");
 }

@@ -186,8 +186,8 @@ static json_t *dump_group(const group *g)
     put_text(root, "name", g->name);
     put_text(root, "launch", g->launch);
     put_number(root, "launch_number", g->launch_number);
-    if (g->has_hold)
-        put_number(root, "hold", g->hold);
+    put_number(root, "hold", g->hold);
+    json_object_set_new(root, "pinned", json_boolean(g->pinned));
     put_hash(root, "cursor_hash", &g->cursor_hash);
     put_number(root, "last_version", g->last_version);
     put_number(root, "last_clock", g->last_clock_ms);
@@ -339,6 +339,14 @@ json_t *dump_cursor(view object)
     for (uint32_t i = 0; i < c.skip_count; i++)
         json_array_append_new(
             skips, json_pack("[II]", (json_int_t)c.skips[i].first, (json_int_t)c.skips[i].end));
+    json_t *tags = c.tag_count > 0 ? json_array() : NULL;
+    for (uint32_t i = 0; i < c.tag_count; i++)
+        json_array_append_new(
+            tags, c.tags[i].last == TAG_ANY
+                      ? json_pack("[In]", (json_int_t)c.tags[i].first)
+                      : json_pack("[II]", (json_int_t)c.tags[i].first, (json_int_t)c.tags[i].last));
+    if (tags != NULL)
+        json_object_set_new(root, "tags", tags);
     cursor_free(&c);
     return root;
 }

@@ -1,9 +1,10 @@
 // SPDX-FileCopyrightText: The BatchWeave authors
 // SPDX-License-Identifier: Apache-2.0
-/* The parts of two small TGBs: frames, padding and footer. */
+/* The parts of three small TGBs: frames, padding and footer. */
 #include "golden.h"
 
 #include "base/crc32c.h"
+#include "codec/packing.h"
 #include "payload/samples.h"
 #include <string.h>
 
@@ -17,6 +18,7 @@ typedef struct tgb {
     item_kind kind;
     buf items[SLICES][ITEMS];
     bool pad[SLICES][ITEMS];
+    uint32_t plain[SLICES][ITEMS]; /* of an item that is stored as a zstd frame; else 0 */
 } tgb;
 
 static void put_pattern(buf *b, size_t bytes, uint8_t seed)
@@ -67,6 +69,47 @@ static void make_samples(tgb *t)
     }
 }
 
+/* One frame of `size` < 65,792 equal bytes: the content size in one byte or two, one block. */
+static void put_rle(buf *b, uint32_t size, uint8_t value)
+{
+    static const uint8_t magic[] = {0x28, 0xb5, 0x2f, 0xfd};
+    buf_put(b, magic, sizeof magic);
+    buf_put_u8(b, size < 256 ? 0x20 : 0x60);
+    if (size < 256)
+        buf_put_u8(b, (uint8_t)size);
+    else
+        buf_put_u16(b, (uint16_t)(size - 256));
+    const uint32_t rle = 1u | 1u << 1 | size << 3; /* the last, of equal bytes */
+    buf_put_u16(b, (uint16_t)rle);
+    buf_put_u8(b, (uint8_t)(rle >> 16));
+    buf_put_u8(b, value);
+}
+
+/* What zstd 1.5.4 makes of 116 bytes about a fox, at level 19. */
+static const uint8_t fox[] = {
+    0x28, 0xb5, 0x2f, 0xfd, 0x20, 0x74, 0x15, 0x02, 0x00, 0x04, 0x03, 0x74, 0x68, 0x65, 0x20,
+    0x71, 0x75, 0x69, 0x63, 0x6b, 0x20, 0x62, 0x72, 0x6f, 0x77, 0x6e, 0x20, 0x66, 0x6f, 0x78,
+    0x20, 0x6a, 0x75, 0x6d, 0x70, 0x73, 0x20, 0x6f, 0x76, 0x65, 0x72, 0x20, 0x6c, 0x61, 0x7a,
+    0x79, 0x20, 0x64, 0x6f, 0x67, 0x3b, 0x20, 0x73, 0x6c, 0x65, 0x65, 0x70, 0x73, 0x3b, 0x05,
+    0x00, 0x57, 0x29, 0x14, 0x21, 0x06, 0x4d, 0x1d, 0x06, 0x2a, 0x42, 0x0b, 0x56, 0x39, 0x01};
+
+/* Packed and plain items beside each other, a slice of packed ones only, pads. */
+static void make_zstd(tgb *t)
+{
+    *t = (tgb){.producer = "gamma", .nonce = 3, .kind = ITEM_RAW};
+    for (uint32_t s = 0; s < SLICES; s++)
+        for (uint32_t i = 0; i < ITEMS; i++)
+            buf_init(&t->items[s][i], ITEM_BYTES_MAX);
+    put_rle(&t->items[0][0], t->plain[0][0] = 300, 'a');
+    put_pattern(&t->items[0][1], 70, 9);
+    put_rle(&t->items[1][0], t->plain[1][0] = 255, 0);
+    buf_put(&t->items[1][1], fox, sizeof fox);
+    t->plain[1][1] = 116;
+    put_pattern(&t->items[2][0], 5, 1);
+    t->pad[2][1] = t->pad[3][0] = true;
+    put_rle(&t->items[3][1], t->plain[3][1] = 1, 'z');
+}
+
 static void free_tgb(tgb *t)
 {
     for (uint32_t s = 0; s < SLICES; s++)
@@ -80,7 +123,9 @@ static void layout(const tgb *t, uint32_t slice, frame_head *head, frame_item *i
     for (uint32_t i = 0; i < ITEMS; i++) {
         const buf *item = &t->items[slice][i];
         items[i] = (frame_item){.stored_bytes = (uint32_t)item->size,
-                                .plain_bytes = (uint32_t)item->size,
+                                .plain_bytes = t->plain[slice][i] > 0 ? t->plain[slice][i]
+                                                                      : (uint32_t)item->size,
+                                .codec = t->plain[slice][i] > 0 ? CODEC_ZSTD : CODEC_NONE,
                                 .crc = crc32c(0, item->data, item->size),
                                 .pad = t->pad[slice][i]};
     }
@@ -187,6 +232,8 @@ static void close_part(part_reader *r)
     free_tgb(&r->t);
 }
 
+static uint8_t unpacked[1024]; /* of the frame that was read last */
+
 static view read_frame(const part_reader *r, uint32_t slice, frame_head *head, frame_item *items)
 {
     frame_head expected;
@@ -194,6 +241,8 @@ static view read_frame(const part_reader *r, uint32_t slice, frame_head *head, f
     layout(&r->t, slice, &expected, items);
     must(frame_verify(frame, &expected, items, ITEMS, NULL) == BW_OK, "frame");
     must(frame_decode_head(frame, head, items, ITEMS, NULL) == BW_OK, "frame");
+    must(frame_unpacked_bytes(items, ITEMS) <= sizeof unpacked, "room");
+    must(frame_unpack(frame, items, ITEMS, unpacked, NULL) == BW_OK, "unpacked");
     return frame;
 }
 
@@ -224,6 +273,8 @@ static json_t *dump_slice(const part_reader *r, uint32_t s)
         json_object_set_new(item, "pad", json_boolean(items[i].pad));
         put_number(item, "offset", items[i].offset);
         put_hex(item, "data", frame.data + items[i].offset, items[i].stored_bytes);
+        if (items[i].codec == CODEC_ZSTD)
+            put_hex(item, "plain", unpacked + items[i].unpacked_at, items[i].plain_bytes);
     }
     return slice;
 }
@@ -370,4 +421,19 @@ void again_tgb_raw_1(view object, buf *out)
 void again_tgb_samples_0(view object, buf *out)
 {
     again_part(make_samples, 0, object, out);
+}
+
+void build_tgb_zstd_0(buf *out)
+{
+    put_part(make_zstd, 0, out);
+}
+
+json_t *dump_tgb_zstd_0(view object)
+{
+    return dump_part(make_zstd, 0, object);
+}
+
+void again_tgb_zstd_0(view object, buf *out)
+{
+    again_part(make_zstd, 0, object, out);
 }

@@ -31,9 +31,11 @@ static const golden objects[] = {
     {"state", build_state, dump_state, again_state},
     {"cursor", build_cursor, dump_cursor, again_cursor},
     {"cursor-skips", build_cursor_skips, dump_cursor, again_cursor},
+    {"cursor-tags", build_cursor_tags, dump_cursor, again_cursor},
     {"tgb-raw.000000", build_tgb_raw_0, dump_tgb_raw_0, again_tgb_raw_0},
     {"tgb-raw.000001", build_tgb_raw_1, dump_tgb_raw_1, again_tgb_raw_1},
     {"tgb-samples.000000", build_tgb_samples_0, dump_tgb_samples_0, again_tgb_samples_0},
+    {"tgb-zstd.000000", build_tgb_zstd_0, dump_tgb_zstd_0, again_tgb_zstd_0},
 };
 #define OBJECTS (sizeof objects / sizeof objects[0])
 

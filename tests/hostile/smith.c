@@ -346,11 +346,12 @@ static void make_groups(smith *s)
     s->groups[0] = (group){.name = view_text("a-train"),
                            .launch = view_text("slurm 1"),
                            .launch_number = 1,
-                           .has_hold = true,
                            .last_version = 2};
     s->groups[1] = (group){.name = view_text("b.eval"),
                            .launch = view_text("x"),
                            .launch_number = 1,
+                           .hold = 7,
+                           .pinned = true,
                            .last_version = 2,
                            .pin_count = 2,
                            .pins = s->pins};

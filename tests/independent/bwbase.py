@@ -38,7 +38,7 @@ OBJECTS = {
 
 
 class FormatError(Exception):
-    """kind: TRUNCATED TRAILING MAGIC VERSION FLAGS LENGTH CRC VALUE CANONICAL UNSUPPORTED KEY CURSOR."""
+    """kind: TRUNCATED TRAILING MAGIC VERSION FLAGS LENGTH CRC VALUE CANONICAL ZSTD KEY CURSOR."""
 
     def __init__(self, kind, where, why):
         super().__init__(f"{kind} in {where}: {why}")

@@ -30,14 +30,15 @@ def genesis(g):
 
 
 def frame(nonce, index, kind, items):
-    """items: bytes, or None for a pad."""
-    rows, body = b"", b"\0" * (16 * len(items))
+    """items: bytes, None for a pad, or (plain length, zstd frame)."""
+    rows, body, plain, stored = b"", b"\0" * (16 * len(items)), 0, 0
     for item in items:
-        raw = item or b""
-        rows += le(4, len(raw), len(raw), 0 if item is None else crc32c(raw), item is None)
+        packed = isinstance(item, tuple)
+        size, raw = item if packed else (len(item or b""), item or b"")
+        rows += le(4, len(raw), size, 0 if item is None else crc32c(raw), (item is None) | packed << 8)
         body = body.ljust(bw.align64(64 + len(body)) - 64, b"\0") + raw
-    stored = sum(len(item or b"") for item in items)
-    head = bw.FRAME_HEAD.pack(b"BWSL", 1, 0, nonce, index, len(items), 64 + len(body), stored, stored, kind,
+        plain, stored = plain + size, stored + len(raw)
+    head = bw.FRAME_HEAD.pack(b"BWSL", 1, 0, nonce, index, len(items), 64 + len(body), plain, stored, kind,
                               bytes(11), 0)[:60]
     return head + le(4, crc32c(head + rows)) + rows + body[len(rows):]
 
@@ -110,8 +111,8 @@ def page(p):
 
 
 def group(g):
-    out = text(1, g.name.encode()) + text(1, g.launch) + le(8, g.launch_number) + le(1, g.hold is not None)
-    out += le(8, g.hold or 0) + g.cursor_hash + le(8, g.last_version, g.last_clock) + le(1, len(g.pins))
+    out = text(1, g.name.encode()) + text(1, g.launch) + le(8, g.launch_number) + le(1, g.pinned)
+    out += le(8, g.hold) + g.cursor_hash + le(8, g.last_version, g.last_clock) + le(1, len(g.pins))
     for p in g.pins:
         out += text(1, p.id) + le(8, p.nonce, p.step) + le(4, p.item) + p.cursor_hash
     return out

@@ -366,7 +366,8 @@ class Group:
     name: str
     launch: bytes
     launch_number: int
-    hold: int | None
+    hold: int
+    pinned: bool
     cursor_hash: bytes
     last_version: int
     last_clock: int
@@ -383,12 +384,10 @@ def read_group(r):
     name, launch, number, flags, hold = r.name(), r.text(1, 128), r.u64(), r.u8(), r.u64()
     r.need(launch != b"" and number >= 1, f"group {name}: launch {launch!r} number {number}")
     r.need(flags < 2, f"group {name}: unknown flags {flags:#x}", "CANONICAL")
-    r.need(flags or hold == 0, f"group {name}: a hold that is not set is not zero", "CANONICAL")
     cursor, version, clock, count = r.take(16), r.u64(), r.u64(), r.u8()
     r.need(count <= 64, f"group {name}: {count} pins")
     pins = read_sorted(r, _read_pin, lambda p: p.id, "pins", count)
-    r.need(flags or pins, f"group {name} has neither hold nor pin")
-    return Group(name, launch, number, hold if flags else None, cursor, version, clock, pins)
+    return Group(name, launch, number, hold, bool(flags), cursor, version, clock, pins)
 
 
 @dataclass
@@ -472,7 +471,7 @@ def decode_manifest(data, slices, part_bytes=None):
     _check_span(r, m)
     r.need(page is None or (page.version <= version and page.entries >= 1), "the page's name cannot be")
     for g in groups:
-        kept = [p.step for p in g.pins] + ([] if g.hold is None else [g.hold])
+        kept = [g.hold] + [p.step for p in g.pins]
         r.need(trim <= min(kept) and max(kept) <= step_next, f"group {g.name} keeps a step that is not there")
     return m
 

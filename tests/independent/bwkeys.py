@@ -88,16 +88,22 @@ class Cursor:
     nonce: int | None
     version: int
     skips: list
+    tags: list | None = None
 
     def hash(self):
         raw = struct.pack("<QIBII", self.step, self.item, MODES.index(self.mode), self.dp, len(self.skips))
-        return object_hash(raw + b"".join(struct.pack("<QQ", *skip) for skip in self.skips))
+        raw += b"".join(struct.pack("<QQ", *skip) for skip in self.skips)
+        if self.tags:
+            raw += struct.pack("<I", len(self.tags))
+            raw += b"".join(struct.pack("<QQ", a, (1 << 64) - 1 if b is None else b) for a, b in self.tags)
+        return object_hash(raw)
 
     def json(self):
+        tags = {"tags": self.tags} if self.tags else {}
         return json.dumps({
             "batchweave": 1, "namespace": self.namespace.hex(), "step": self.step, "item": self.item,
             "mode": self.mode, "dp": self.dp, "nonce": None if self.nonce is None else f"{self.nonce:016x}",
-            "version": self.version, "skips": self.skips}, separators=(",", ":"))
+            "version": self.version, "skips": self.skips, **tags}, separators=(",", ":"))
 
 
 MODES = ("same_batch", "scale_batch")
@@ -124,7 +130,7 @@ def decode_cursor(text):
         o = json.loads(text, object_pairs_hook=_pairs)
     except ValueError as error:
         raise FormatError("CURSOR", "cursor", str(error)) from None
-    need(isinstance(o, dict) and set(o) == CURSOR_KEYS, "not exactly the keys of a cursor")
+    need(isinstance(o, dict) and set(o) - {"tags"} == CURSOR_KEYS, "not exactly the keys of a cursor")
     need(number(o["batchweave"]) == 1, "format version")
     need(isinstance(o["namespace"], str) and re.fullmatch("[0-9a-f]{32}", o["namespace"]), "namespace")
     need(o["mode"] in MODES, "mode")
@@ -136,6 +142,13 @@ def decode_cursor(text):
         need(isinstance(skip, list) and len(skip) == 2, "a skip is a pair")
         need(number(skip[0]) < number(skip[1]) and (end is None or skip[0] > end), "skips overlap or touch")
         end = skip[1]
+    tags, last = o.get("tags"), -2
+    need("tags" not in o or (isinstance(tags, list) and 1 <= len(tags) <= 64), "tags")
+    for pair in tags or ():
+        need(isinstance(pair, list) and len(pair) == 2, "a range of tags is a pair")
+        need(last is not None and number(pair[0]) > last + 1, "tags overlap or touch")
+        last = pair[1]
+        need(last is None or pair[0] <= number(last), "tags end before they begin")
     return Cursor(bytes.fromhex(o["namespace"]), number(o["step"]), number(o["item"], (1 << 32) - 1), o["mode"],
                   number(o["dp"], (1 << 32) - 1), None if nonce is None else int(nonce, 16),
-                  number(o["version"]), skips)
+                  number(o["version"]), skips, tags)

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Global batches: packing, frames, samples, footers (section 5)."""
 
+import ctypes
 import struct
 from dataclasses import dataclass
 
@@ -38,8 +39,13 @@ def pack(lengths, part_bytes, footer_bytes):
 
 @dataclass
 class Item:
-    data: bytes
+    data: bytes  # plain
     pad: bool
+    packed: bytes | None = None  # the zstd frame that is stored instead
+
+    @property
+    def stored(self):
+        return self.data if self.packed is None else self.packed
 
 
 @dataclass
@@ -52,6 +58,47 @@ class Frame:
     @property
     def filled(self):
         return sum(not item.pad for item in self.items)
+
+
+ZSTD_MAGIC, ZSTD_WINDOW_MAX = b"\x28\xb5\x2f\xfd", 8 * MIB
+
+
+def check_zstd(raw, plain):
+    """RFC 8878: exactly one frame, of that content size, without a dictionary, with a small window."""
+    if raw[:4] != ZSTD_MAGIC or len(raw) < 6:
+        return "no zstd frame"
+    descriptor, at = raw[4], 5
+    single, dictionary = descriptor >> 5 & 1, (0, 1, 2, 4)[descriptor & 3]
+    if not single:
+        exponent, mantissa, at = raw[5] >> 3, raw[5] & 7, 6
+        if (1 << 10 + exponent) // 8 * (8 + mantissa) > ZSTD_WINDOW_MAX:
+            return "a large window"
+    elif plain > ZSTD_WINDOW_MAX:
+        return "a large window"
+    if int.from_bytes(raw[at:at + dictionary], "little"):
+        return "a dictionary"
+    at += dictionary
+    width = ((1 if single else 0), 2, 4, 8)[descriptor >> 6]
+    size = int.from_bytes(raw[at:at + width], "little") + (256 if width == 2 else 0)
+    if width == 0 or size != plain:
+        return "another content size"
+    at, last = at + width, False
+    while not last:
+        if at + 3 > len(raw):
+            return "no last block"
+        head = int.from_bytes(raw[at:at + 3], "little")
+        last, kind = head & 1, head >> 1 & 3
+        at += 3 + (1 if kind == 1 else head >> 3)
+    at += 4 * (descriptor >> 2 & 1)
+    return None if at == len(raw) else "not one frame"
+
+
+def unzstd(raw, plain):
+    """The plain bytes, by the system's library: zstd is not ours to write twice."""
+    out = ctypes.create_string_buffer(plain)
+    made = ctypes.CDLL("libzstd.so.1").ZSTD_decompress
+    made.restype, made.argtypes = ctypes.c_size_t, [ctypes.c_char_p, ctypes.c_size_t, ctypes.c_char_p, ctypes.c_size_t]
+    return out.raw if made(out, plain, raw, len(raw)) == plain else None
 
 
 FRAME_HEAD = struct.Struct("<4sHHQIIQQQB11sI")
@@ -76,19 +123,30 @@ def decode_frame(data, where="frame"):
     rows = list(ITEM_ROW.iter_unpack(table))
     r.need(sum(row[0] for row in rows) == stored, "the stored bytes do not add up")
     r.need(sum(row[1] for row in rows) == plain, "the plain bytes do not add up")
-    items = []
+    items, unpacked = [], 0
     for number, (size, size_plain, crc, item_flags) in enumerate(rows):
         codec = item_flags >> 8 & 0xFF
         r.need(item_flags & ~0xFF01 == 0, f"item {number}: unknown flags {item_flags:#x}", "CANONICAL")
-        r.need(codec != 1, f"item {number}: zstd", "UNSUPPORTED")
-        r.need(codec == 0, f"item {number}: codec {codec}")
+        r.need(codec <= 1, f"item {number}: codec {codec}")
         pad = bool(item_flags & 1)
-        r.need(not pad or size == size_plain == crc == 0, f"item {number}: a pad that is not empty", "CANONICAL")
-        r.need(size == size_plain, f"item {number}: stored and plain bytes differ without a codec")
+        r.need(not pad or size == size_plain == crc == codec == 0, f"item {number}: a pad that is not empty",
+               "CANONICAL")
+        r.need(codec == 0 or (1 <= size_plain <= 1 << 30 and 0 < size and size_plain <= 1024 * size),
+               f"item {number}: {size} bytes state {size_plain}")
+        r.need(codec or size == size_plain, f"item {number}: stored and plain bytes differ without a codec")
         r.zero(align64(r.at) - r.at)
         body = r.take(size)
         r.need(crc32c(body) == crc, f"item {number}: its check does not fit its bytes", "CRC")
-        items.append(Item(body, pad))
+        if codec == 0:
+            items.append(Item(body, pad))
+            continue
+        unpacked = align64(unpacked) + size_plain
+        r.need(unpacked <= FRAME_MAX, "too much is packed")
+        why = check_zstd(body, size_plain)
+        r.need(why is None, f"item {number}: {why}", "ZSTD")
+        data = unzstd(body, size_plain)
+        r.need(data is not None, f"item {number} cannot be unpacked", "ZSTD")
+        items.append(Item(data, False, body))
     # The items of no bytes at the end do not move L: it is end(M - 1), padding before them included.
     r.done()
     return Frame(nonce, index, kind, items)

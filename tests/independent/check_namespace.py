@@ -313,7 +313,7 @@ class Check:
     @staticmethod
     def kept(key, a, b):
         """What groups, sweeps and pages may do from one version to the next."""
-        keeps = [step for g in b.groups for step in [p.step for p in g.pins] + ([] if g.hold is None else [g.hold])]
+        keeps = [step for g in b.groups for step in [g.hold] + [p.step for p in g.pins]]
         _agree(key, "trim step", b.trim, max(a.trim, min(keeps)) if keeps else a.trim)
         after = {g.name: g for g in b.groups}
         for x in a.groups:

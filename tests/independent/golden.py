@@ -11,6 +11,7 @@ import bwencode
 import bwformat as bw
 
 FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "golden")
+PAGE = os.path.join(FOLDER, "..", "..", "docs", "format.md")
 # What the page has an object for; a golden file of each must be there.
 WANTED = {"cursor", "genesis", "hint", "manifest", "marker", "page", "part", "segment", "state"}
 FORMS = ("uniform", "inline", "footer")
@@ -73,12 +74,11 @@ def page(p):
 
 
 def group(g):
-    out = {"name": g.name, "launch": g.launch.decode(), "launch_number": g.launch_number,
-           "cursor_hash": g.cursor_hash.hex(),
-           "last_version": g.last_version, "last_clock": g.last_clock,
-           "pins": [{"id": p.id.decode(), "nonce": nonce_text(p.nonce), "step": p.step, "item": p.item,
-                     "cursor_hash": p.cursor_hash.hex()} for p in g.pins]}
-    return out if g.hold is None else out | {"hold": g.hold}
+    return {"name": g.name, "launch": g.launch.decode(), "launch_number": g.launch_number,
+            "hold": g.hold, "pinned": g.pinned, "cursor_hash": g.cursor_hash.hex(),
+            "last_version": g.last_version, "last_clock": g.last_clock,
+            "pins": [{"id": p.id.decode(), "nonce": nonce_text(p.nonce), "step": p.step, "item": p.item,
+                      "cursor_hash": p.cursor_hash.hex()} for p in g.pins]}
 
 
 def manifest(m):
@@ -98,7 +98,8 @@ def manifest(m):
 
 def cursor(c):
     out = {"object": "cursor", "hash": c.hash().hex(), "namespace": c.namespace.hex(), "step": c.step, "item": c.item,
-           "mode": c.mode, "dp": c.dp, "version": c.version, "skips": c.skips}
+           "mode": c.mode, "dp": c.dp, "version": c.version, "skips": c.skips,
+           **({"tags": c.tags} if c.tags else {})}
     return out if c.nonce is None else out | {"nonce": nonce_text(c.nonce)}
 
 
@@ -113,11 +114,13 @@ def frame(f, at, length):
     rows, end = [], 64 + 16 * len(f.items)
     for item in f.items:
         start = bw.align64(end)
-        rows.append({"pad": item.pad, "offset": start, "data": item.data.hex()})
-        end = start + len(item.data)
-    size = sum(len(item.data) for item in f.items)
-    return {"offset": at, "nonce": nonce_text(f.nonce), "slice": f.slice, "framed": length, "plain": size,
-            "stored": size, "kind": f.kind, "items": rows}
+        rows.append({"pad": item.pad, "offset": start, "data": item.stored.hex()})
+        if item.packed is not None:
+            rows[-1]["plain"] = item.data.hex()
+        end = start + len(item.stored)
+    return {"offset": at, "nonce": nonce_text(f.nonce), "slice": f.slice, "framed": length,
+            "plain": sum(len(item.data) for item in f.items), "stored": sum(len(item.stored) for item in f.items),
+            "kind": f.kind, "items": rows}
 
 
 # object -> (decode, encode, render)
@@ -187,7 +190,8 @@ def check_tgb(name, count):
     for index, (length, (part, place)) in enumerate(zip(foot.lengths, packing.places)):
         raw = parts[part][0][place:place + length]
         f = bw.decode_frame(raw)
-        assert bwencode.frame(f.nonce, index, f.kind, [None if i.pad else i.data for i in f.items]) == raw
+        items = [None if i.pad else i.data if i.packed is None else (len(i.data), i.packed) for i in f.items]
+        assert bwencode.frame(f.nonce, index, f.kind, items) == raw
         rebuilt[part][place:place + length] = raw
         frames[part].append(frame(f, place, length))
         if f.kind == 1:
@@ -208,6 +212,9 @@ def check_all_are_here():
     names = [name[:-5] for name in os.listdir(FOLDER) if name.endswith(".json")]
     assert {describe(name)["object"] for name in names} == WANTED
     assert sorted(names) == sorted(name[:-4] for name in os.listdir(FOLDER) if name.endswith(".bin"))
+    with open(PAGE, encoding="utf-8") as page:
+        table = page.read().split("\n## 16. Golden files\n")[1]
+    assert set(names) == set(re.findall(r"`([a-z-]+(?:\.[0-9]{6})?)`", table)), table
 
 
 def tests():

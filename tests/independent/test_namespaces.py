@@ -327,14 +327,14 @@ def with_groups(*rounds, **changes):
     with Scratch() as root:
         space = build(root, steps=9, retire=0)
         for groups in rounds:
-            trim = min(step for g in groups for step in [p.step for p in g.pins] + ([g.hold] if g.hold else []))
+            trim = min(step for g in groups for step in [g.hold] + [p.step for p in g.pins])
             space.commit(dataclasses.replace(space.next_manifest(), **{"trim": trim, "groups": groups, **changes}))
         return found(root)
 
 
 def test_groups_trim_and_launches():
     def group(name, launch, number, hold, *pins):
-        return bw.Group(name, launch, number, hold, b"c" * 16, 1, 1,
+        return bw.Group(name, launch, number, max(pins) if hold is None else hold, hold is None, b"c" * 16, 1, 1,
                         [bw.Pin(b"c%d" % step, step, step, 0, b"h" * 16) for step in pins])
     one, two = group("a", b"l1", 1, None, 3, 7), group("b", b"x", 4, 5)
     assert with_groups([one]) == set()

@@ -260,7 +260,7 @@ def test_manifest_rules():
     bad("CANONICAL", groups=[group("b"), group("a")])
     bad(groups=[group(f"g{k:02}") for k in range(65)])
     for changes in (dict(launch=b""), dict(launch=b"l" * 129), dict(launch_number=0), dict(hold=3),
-                    dict(hold=None, pins=[]), dict(pins=[bw.Pin(b"", 1, 4, 0, b"c" * 16)]),
+                    dict(hold=1 << 40), dict(pins=[bw.Pin(b"", 1, 4, 0, b"c" * 16)]),
                     dict(pins=[bw.Pin(b"a", 1, 3, 0, b"c" * 16)]), dict(pins=[bw.Pin(b"a" * 129, 1, 4, 0, b"c" * 16)]),
                     dict(pins=[bw.Pin(bytes([65 + k]), 1, 4, 0, b"c" * 16) for k in range(65)])):
         bad(groups=[group(**changes)])
@@ -293,11 +293,34 @@ def test_frame_rules():
         fails(None, bw.decode_frame, changed(at, bytes([data[at] ^ 1]), check=False))
     for at, raw, kind in ((0, b"X", "MAGIC"), (4, b"\2", "VERSION"), (6, b"\1", "FLAGS"), (20, b"\0", "VALUE"),
                           (24, b"\1", "LENGTH"), (32, b"\0", "VALUE"), (40, b"\0", "VALUE"), (48, b"\3", "VALUE"),
-                          (49, b"\1", "CANONICAL"), (64 + 12, b"\2", "CANONICAL"), (64 + 13, b"\1", "UNSUPPORTED"),
+                          (49, b"\1", "CANONICAL"), (64 + 12, b"\2", "CANONICAL"),
+                          (64 + 13, b"\1", "VALUE"), (64 + 45, b"\1", "ZSTD"),
                           (64 + 13, b"\2", "VALUE"), (64 + 16 + 8, b"\1", "CANONICAL"), (64 + 48 + 8, b"\1", "CRC")):
         fails(kind, bw.decode_frame, changed(at, raw))
     fails("LENGTH", bw.decode_frame, data + b"\0")
     fails("LENGTH", bw.decode_frame, data[:-1])
+
+
+def rle(size, head=None, block=None):
+    """A zstd frame of `size` equal bytes."""
+    head = bytes([0x60]) + (size - 256).to_bytes(2, "little") if head is None else head
+    return b"\x28\xb5\x2f\xfd" + head + (block or (1 | 1 << 1 | size << 3).to_bytes(3, "little") + b"a")
+
+
+def test_packed_items():
+    data = bwencode.frame(7, 0, 0, [b"plain", (300, rle(300)), None, (2, rle(2, b"\x20\2"))])
+    got = bw.decode_frame(data)
+    assert [i.data for i in got.items] == [b"plain", b"a" * 300, b"", b"aa"]
+    assert [i.packed is not None for i in got.items] == [False, True, False, True]
+    good = rle(300)
+    two = (0 | 1 << 1 | 300 << 3).to_bytes(3, "little") + b"a"
+    for size, raw in ((299, good), (301, good), (300, good + b"\0"), (300, good + good), (300, good[:-1]),
+                      (300, b"\x50" + good[1:]), (300, rle(300, b"\x61\5" + good[5:7])),
+                      (300, rle(300, b"\x40\x69" + good[5:7])), (300, rle(300, b"\0\x50")), (300, rle(300, block=two)),
+                      (300, b"\x50\x2a\x4d\x18" + (4).to_bytes(4, "little") + b"skip")):
+        fails("ZSTD", bw.decode_frame, bwencode.frame(7, 0, 0, [(size, raw)]))
+    for size, raw in ((0, good), (300, b""), (1024 * len(good) + 1, good), ((1 << 30) + 1, bytes(1 << 21))):
+        fails("VALUE", bw.decode_frame, bwencode.frame(7, 0, 0, [(size, raw)]))
 
 
 def test_samples():
@@ -348,6 +371,10 @@ def test_cursor():
                      ("0000000000000abc", "abc"), (UUID.hex(), "00"), ('"step":12', '"step":1.0')):
         assert old in text
         fails("CURSOR", bw.decode_cursor, text.replace(old, new))
+    tagged = dataclasses.replace(cursor, tags=[[0, 0], [2, 5], [7, None]])
+    assert bw.decode_cursor(tagged.json()) == tagged and tagged.hash() != cursor.hash()
+    for new in ("[]", "null", "[[1]]", "[[2,1]]", "[[1,2],[3,4]]", "[[1,null],[5,6]]", "[[null,6]]"):
+        fails("CURSOR", bw.decode_cursor, tagged.json().replace("[[0,0],[2,5],[7,null]]", new))
     fails("CURSOR", bw.decode_cursor, text + "x")
 
 

@@ -10,10 +10,11 @@
 
 /* Tiny tails and parts, so that folds, several parts and states beside the manifest happen. */
 const scene_shape scene_shapes[] = {
-    {"plain", 2, 1, 1, 8, 300, 40, "raw", "64MiB", "256B"},
-    {"parts", 2, 2, 2, 6, 2500, 400, "raw", "4KiB", "256B"},
-    {"one", 1, 1, 1, 3, 64, 0, "raw", "64MiB", "8KiB"},
-    {"long", 1, 1, 1, 44, 64, 0, "raw", "64MiB", "256B"}, /* as far as a hint and an index */
+    {"plain", 2, 1, 1, 8, 300, 40, "raw", "64MiB", "256B", "zstd"},
+    {"parts", 2, 2, 2, 6, 2500, 400, "raw", "4KiB", "256B", "none"},
+    {"one", 1, 1, 1, 3, 64, 0, "raw", "64MiB", "8KiB", "none"},
+    /* As far as a hint and an index. */
+    {"long", 1, 1, 1, 44, 64, 0, "raw", "64MiB", "256B", "none"},
 };
 const uint32_t scene_shape_count = sizeof scene_shapes / sizeof scene_shapes[0];
 

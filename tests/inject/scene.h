@@ -21,7 +21,7 @@ typedef struct scene_shape {
     uint32_t dp, cp, items, batches;
     uint32_t item_bytes; /* 64 … ITEM_BYTES_MAX; some items are shorter, the last is a pad */
     uint32_t state_bytes;
-    const char *kind, *part_size, *tail_cap;
+    const char *kind, *part_size, *tail_cap, *compress;
 } scene_shape;
 
 extern const scene_shape scene_shapes[];

@@ -207,7 +207,8 @@ static bw_status need_producer(scene *w)
         return BW_OK;
     bw_config *config = NULL;
     TRY(SETTINGS(w, &config, {"policy", "naive"}, {"kind", w->shape->kind},
-                 {"media_type", "text/plain"}, {"commit_timeout", "500ms"}, {"reopen", "true"}));
+                 {"media_type", "text/plain"}, {"commit_timeout", "500ms"}, {"reopen", "true"},
+                 {"compress", w->shape->compress}));
     const bw_status status =
         bw_producer_open(w->space, "p", config, w->timeout_ns, &w->producer, w->error);
     bw_config_free(config);

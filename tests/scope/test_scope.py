@@ -39,6 +39,23 @@ def unfinished_search_fails(sound, _):
     return code == 1 and "not all states were seen" in text and text.endswith("0 passed, 1 failed\n")
 
 
+def no_state_is_lost_in_a_full_table(sound, _):
+    words = ["--sweepers", "0"]
+    roomy = check.search(sound, words, quiet=True)
+    tight = check.search(sound, [*words, "--states", str(roomy["states"])], quiet=True)
+    short = check.search(sound, [*words, "--states", str(roomy["states"] - 1)], quiet=True)
+    keys = ["states", "transitions", "depth", "ends", "complete"]
+    return roomy["complete"] and all(roomy[key] == tight[key] for key in keys) and not short["complete"]
+
+
+def too_little_memory_fails(sound, _):
+    name = "2x2x1x1"
+    kept, check.GIGABYTES = check.GIGABYTES, {name: 10**9}
+    found = check.run_scope(name, sound)
+    check.GIGABYTES = kept
+    return not found["passed"] and "not begun" in found["violation"]
+
+
 def mutant_is_told_by_its_path(_, mutated):
     code, text = run(mutated, "--mutant", "unknown_is_failure")
     lines = text.splitlines()
@@ -63,8 +80,9 @@ def every_class_of_faults_matters(sound, _):
     return all(check.search(sound, ["--classes", name], quiet=True)["states"] > none for name in names)
 
 
-TESTS = [sound_code_passes, same_search_twice, unfinished_search_fails, mutant_is_told_by_its_path,
-         mutant_off_passes, unknown_words_are_refused, every_class_of_faults_matters]
+TESTS = [sound_code_passes, same_search_twice, unfinished_search_fails,
+         no_state_is_lost_in_a_full_table, too_little_memory_fails, mutant_is_told_by_its_path, mutant_off_passes,
+         unknown_words_are_refused, every_class_of_faults_matters]
 
 
 def main():

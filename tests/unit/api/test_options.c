@@ -40,6 +40,7 @@ static void test_defaults(void **state)
     assert_true(producer.commit_timeout_ns == 60 * NS_PER_S && producer.events_max == 65536);
     assert_true(producer.staged_bytes_max == 256u << 20 && producer.staged_batches_max == 1024);
     assert_string_equal(producer.media_type, "");
+    assert_int_equal(producer.zstd_level, 0);
     assert_int_equal(config_consumer(NULL, &consumer, NULL), BW_OK);
     assert_true(!consumer.has_position && !consumer.has_rank && consumer.verify);
     assert_true(consumer.tp == 1 && consumer.pp == 1 && consumer.dp == 0 && consumer.cp == 0);
@@ -49,6 +50,28 @@ static void test_defaults(void **state)
     assert_null(reports.key);
     assert_string_equal(reports.prefix, "");
     assert_int_equal(reports.timeout_ns, 60 * NS_PER_S);
+}
+
+static void test_compress(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        int level; /* -1: refused */
+    } cases[] = {
+        {"none", 0},    {"zstd", 3},     {"zstd:1", 1},   {"zstd:9", 9},  {"zstd:19", 19},
+        {"zstd:0", -1}, {"zstd:20", -1}, {"zstd:", -1},   {"zstd:x", -1}, {"zstd:1x", -1},
+        {"zstd 3", -1}, {"lz4", -1},     {"zstd:-1", -1}, {"", -1},       {"zstd:119", -1},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        bw_config *config = CONFIG("compress", cases[i].text);
+        producer_options options;
+        const bw_status status = config_producer(config, &options, NULL);
+        assert_int_equal(status, cases[i].level < 0 ? BW_INVALID : BW_OK);
+        if (status == BW_OK)
+            assert_int_equal(options.zstd_level, cases[i].level);
+        bw_config_free(config);
+    }
 }
 
 static void test_runtime_and_space(void **state)
@@ -198,13 +221,14 @@ static void test_report(void **state)
 {
     (void)state;
     report_options options;
-    bw_config *config = CONFIG("first", "0", "last", "9", "key", "k", "prefix", "p", "deep", "true",
-                               "apply", "true", "blocks_max", "4", "report_timeout", "1s");
+    bw_config *config =
+        CONFIG("first", "0", "last", "9", "key", "k", "prefix", "p", "deep", "true", "apply",
+               "true", "progress", "true", "blocks_max", "4", "report_timeout", "1s");
     config_report(config, &options);
     assert_true(options.has_first && options.first == 0 && options.has_last && options.last == 9);
     assert_string_equal(options.key, "k");
     assert_string_equal(options.prefix, "p");
-    assert_true(options.deep && options.apply && options.blocks_max == 4);
+    assert_true(options.deep && options.apply && options.progress && options.blocks_max == 4);
     assert_int_equal(options.timeout_ns, NS_PER_S);
     bw_config_free(config);
 }
@@ -212,6 +236,7 @@ static void test_report(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_compress),
         cmocka_unit_test(test_defaults),
         cmocka_unit_test(test_runtime_and_space),
         cmocka_unit_test(test_genesis),

@@ -119,7 +119,8 @@ static void test_tiny_budget(void **state)
             assert_int_equal(take_item(&w, c[i / 2], id, sizeof id, &start), step);
     char json[8192];
     expect_ok(&w, bw_consumer_stats(c[0], json, sizeof json, NULL, w.error));
-    assert_true(json_number(json, "memory_used") <= 2 * 400);
+    /* Each has its window, and no more than one slice, with the page that a map may take. */
+    assert_true(json_number(json, "memory_used") <= 2 * (8 * 4096 + 400 + 4096));
     for (int i = 0; i < 2; i++)
         bw_consumer_close(c[i]);
     bw_space_close(space);

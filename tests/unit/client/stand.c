@@ -20,15 +20,19 @@ static space_options options_of(bool impatient)
         .writable = true, .durable = false, .retry_limit_ns = impatient ? 0 : 30 * NS_PER_S};
 }
 
-bw_space *stand_space(stand *s, const char *rules, bool impatient)
+bw_status stand_try_space(stand *s, const char *rules, bool impatient, bw_space **space)
 {
     store *plain = NULL, *faulty = NULL;
-    bw_space *space = NULL;
     const space_options options = options_of(impatient);
     stand_expect(s, store_mem_open(s->contents, &plain, &s->error), BW_OK);
     stand_expect(s, store_fault_wrap(plain, rules, &faulty, &s->error), BW_OK);
-    stand_expect(s, space_open_on(s->runtime, faulty, "mem", &options, PATIENCE, &space, &s->error),
-                 BW_OK);
+    return space_open_on(s->runtime, faulty, "mem", &options, PATIENCE, space, &s->error);
+}
+
+bw_space *stand_space(stand *s, const char *rules, bool impatient)
+{
+    bw_space *space = NULL;
+    stand_expect(s, stand_try_space(s, rules, impatient, &space), BW_OK);
     return space;
 }
 
@@ -69,6 +73,7 @@ bw_producer *stand_producer(stand *s, bw_space *space, const char *id, const cha
     producer_options options = {
         .kind = ITEM_RAW,
         .commit_timeout_ns = s->commit_timeout_ns,
+        .zstd_level = s->zstd_level,
         .staged_bytes_max = 1u << 20,
         .staged_batches_max = 64,
         .events_max = 1000,
@@ -120,8 +125,8 @@ void stand_take(stand *s, bw_consumer *c, const char *text)
     bw_item *item = NULL;
     stand_expect(s, consumer_next(c, PATIENCE, &item, &s->error), BW_OK);
     const frame_item *row = &item->owner->frames[item->index];
-    assert_int_equal(row->stored_bytes, strlen(text));
-    assert_memory_equal(item->owner->data + row->offset, text, row->stored_bytes);
+    assert_int_equal(row->plain_bytes, strlen(text));
+    assert_memory_equal(item->data, text, row->plain_bytes);
     item_release(item);
 }
 

@@ -20,6 +20,7 @@ typedef struct stand {
     bw_runtime *runtime;
     bw_space *space;           /* behind the rules */
     int64_t commit_timeout_ns; /* of producers to come */
+    uint32_t zstd_level;       /* as well */
     bw_error error;
 } stand;
 
@@ -29,6 +30,7 @@ void stand_open(stand *s, uint32_t dp, const char *rules, bool impatient);
 void stand_close(stand *s);
 /** Another handle on the same contents, behind rules of its own. */
 bw_space *stand_space(stand *s, const char *rules, bool impatient);
+bw_status stand_try_space(stand *s, const char *rules, bool impatient, bw_space **space);
 void stand_expect(stand *s, bw_status status, bw_status expected);
 
 bw_producer *stand_producer(stand *s, bw_space *space, const char *id, const char *policy);

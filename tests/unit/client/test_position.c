@@ -115,6 +115,87 @@ static void test_environment(void **state)
     environment(NULL, NULL);
 }
 
+static const char *const names[] = {"RANK",
+                                    "WORLD_SIZE",
+                                    "SLURM_PROCID",
+                                    "SLURM_NTASKS",
+                                    "OMPI_COMM_WORLD_RANK",
+                                    "OMPI_COMM_WORLD_SIZE",
+                                    "PMI_RANK",
+                                    "PMI_SIZE",
+                                    "TORCHELASTIC_RUN_ID"};
+
+/* `said` is NAME=value …, all else absent. */
+static void says(const char *const *said)
+{
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        assert_int_equal(unsetenv(names[i]), 0);
+    for (; *said != NULL; said++) {
+        char name[64];
+        const size_t length = strcspn(*said, "=");
+        memcpy(name, *said, length);
+        name[length] = '\0';
+        assert_int_equal(setenv(name, *said + length + 1, 1), 0);
+    }
+}
+#define SAYS(...) says((const char *const[]){__VA_ARGS__ NULL})
+#define RANK_4(rank, world) rank "=4", world "=6",
+
+static void test_slurm_and_mpi(void **state)
+{
+    (void)state;
+    const consumer_options none = {.dp = 0};
+    answer a;
+    SAYS(RANK_4("SLURM_PROCID", "SLURM_NTASKS"));
+    a = resolve(&mesh_2x3, none);
+    stands_at(&a, 1, 1);
+    assert_false(a.commits);
+    SAYS(RANK_4("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"));
+    a = resolve(&mesh_2x3, none);
+    stands_at(&a, 1, 1);
+    SAYS(RANK_4("PMI_RANK", "PMI_SIZE"));
+    a = resolve(&mesh_2x3, none);
+    stands_at(&a, 1, 1);
+    SAYS(RANK_4("PMI_RANK", "PMI_SIZE") RANK_4("SLURM_PROCID", "SLURM_NTASKS"));
+    a = resolve(&mesh_2x3, none);
+    stands_at(&a, 1, 1);
+    SAYS("PMI_RANK=4", "SLURM_PROCID=4", "SLURM_NTASKS=6", ); /* one of them half */
+    a = resolve(&mesh_2x3, none);
+    assert_int_equal(a.status, BW_INVALID);
+    assert_non_null(strstr(a.error.message, "of PMI_RANK and PMI_SIZE"));
+    SAYS("SLURM_NTASKS=6", ); /* a shell in an allocation is no task */
+    a = resolve(&single, none);
+    stands_at(&a, 0, 0);
+    assert_true(a.alone);
+    SAYS();
+}
+
+static void test_launchers_that_disagree(void **state)
+{
+    (void)state;
+    const consumer_options none = {.dp = 0};
+    answer a;
+    SAYS("SLURM_PROCID=0", "SLURM_NTASKS=6",
+         RANK_4("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"));
+    a = resolve(&mesh_2x3, none);
+    assert_int_equal(a.status, BW_INVALID);
+    assert_non_null(strstr(a.error.message, "0 of 6 by SLURM_PROCID"));
+    assert_non_null(strstr(a.error.message, "4 of 6 by OMPI_COMM_WORLD_RANK"));
+    a = resolve(&mesh_2x3, (consumer_options){.has_rank = true, .rank = 4, .world = 6});
+    stands_at(&a, 1, 1);                                             /* what is said counts more */
+    SAYS("PMI_RANK=4", "PMI_SIZE=12", RANK_4("RANK", "WORLD_SIZE")); /* also in size only */
+    a = resolve(&mesh_2x3, none);
+    assert_int_equal(a.status, BW_INVALID);
+    /* srun starts torchrun on two nodes, which starts three processes on each. */
+    SAYS("SLURM_PROCID=1", "SLURM_NTASKS=2", RANK_4("RANK", "WORLD_SIZE"));
+    a = resolve(&mesh_2x3, none);
+    assert_int_equal(a.status, BW_INVALID);
+    assert_int_equal(setenv("TORCHELASTIC_RUN_ID", "none", 1), 0);
+    a = resolve(&mesh_2x3, none);
+    stands_at(&a, 1, 1);
+    SAYS();
+}
+
 static void test_nothing_said(void **state)
 {
     (void)state;
@@ -150,6 +231,8 @@ int main(void)
         cmocka_unit_test(test_ranks_that_share_a_position),
         cmocka_unit_test(test_world_of_another_size),
         cmocka_unit_test(test_environment),
+        cmocka_unit_test(test_slurm_and_mpi),
+        cmocka_unit_test(test_launchers_that_disagree),
         cmocka_unit_test(test_nothing_said),
         cmocka_unit_test(test_alone),
     };

@@ -234,12 +234,33 @@ static void test_trimmed_under_way(void **state)
     stand_close(&s);
 }
 
+/* The window itself is memory of the rank, too, and with many ranks not a little. */
+static void test_the_window_is_counted(void **state)
+{
+    (void)state;
+    stand s;
+    stand_open(&s, 1, "", false);
+    bw_consumer *c = stand_consumer(&s, s.space, 0);
+    assert_int_equal(budget_used(s.runtime->budget), 4 * sizeof(fetch)); /* nothing is there yet */
+    fill(&s);
+    for (uint32_t step = 0; step < STEPS; step++)
+        stand_take(&s, c, "item");
+    assert_int_equal(budget_used(s.runtime->budget), 4 * sizeof(fetch));
+    consumer_close(c);
+    assert_int_equal(budget_used(s.runtime->budget), 0);
+    stand_close(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_masked),         cmocka_unit_test(test_each_object_is_masked),
-        cmocka_unit_test(test_verdicts),       cmocka_unit_test(test_store_fails_for_long),
-        cmocka_unit_test(test_follower_fails), cmocka_unit_test(test_trimmed_under_way),
+        cmocka_unit_test(test_masked),
+        cmocka_unit_test(test_each_object_is_masked),
+        cmocka_unit_test(test_verdicts),
+        cmocka_unit_test(test_store_fails_for_long),
+        cmocka_unit_test(test_follower_fails),
+        cmocka_unit_test(test_trimmed_under_way),
+        cmocka_unit_test(test_the_window_is_counted),
     };
     return cmocka_run_group_tests_name("prefetch", tests, NULL, NULL);
 }

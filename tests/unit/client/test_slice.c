@@ -34,11 +34,41 @@ static void put(stand *s, uint32_t dp, uint32_t spread)
     stand_expect(s, producer_close(p, 0, &s->error), BW_OK);
 }
 
+/* For slice 0 a long item, one too short to be packed and another long one; for slice 1 two long
+ * ones and a pad. */
+static char long_text[9000];
+
+static void put_packed(stand *s)
+{
+    for (size_t i = 0; i < sizeof long_text; i++)
+        long_text[i] = texts[i % 29 * (i % 3)];
+    s->zstd_level = 3;
+    bw_producer *p = stand_producer(s, s->space, "p", "naive");
+    bw_batch *b = NULL;
+    stand_expect(s, batch_new(p, 3, &b, &s->error), BW_OK);
+    const struct iovec whole[2] = {{long_text, 4000}, {long_text + 4000, 5000}};
+    const struct iovec half = {long_text, 5000}, little = {(void *)(uintptr_t)texts, 3};
+    stand_expect(s, batch_set_item(b, 0, 0, 0, whole, 2, &s->error), BW_OK);
+    stand_expect(s, batch_set_item(b, 0, 0, 1, &little, 1, &s->error), BW_OK);
+    stand_expect(s, batch_set_item(b, 0, 0, 2, &half, 1, &s->error), BW_OK);
+    stand_expect(s, batch_set_item(b, 1, 0, 0, &half, 1, &s->error), BW_OK);
+    stand_expect(s, batch_set_pad(b, 1, 0, 1, &s->error), BW_OK);
+    stand_expect(s, batch_set_item(b, 1, 0, 2, whole, 2, &s->error), BW_OK);
+    stand_expect(s, producer_put(p, b, 1, view_text(""), 1, 20 * NS_PER_S, &s->error), BW_OK);
+    stand_expect(s, producer_finish(p, 20 * NS_PER_S, &s->error), BW_OK);
+    stand_expect(s, producer_close(p, 0, &s->error), BW_OK);
+}
+
+#define PACKED 0u /* for a spread: put_packed */
+
 static void scene_open(scene *sc, uint32_t dp, uint32_t spread, uint32_t d)
 {
     stand *s = &sc->s;
     stand_open(s, dp, "", false);
-    put(s, dp, spread);
+    if (spread == PACKED)
+        put_packed(s);
+    else
+        put(s, dp, spread);
     const genesis *g = s->space->genesis;
     stand_expect(s, reader_open(s->space, TIME_NEVER, &sc->r, &s->error), BW_OK);
     stand_expect(s, reader_step(s->space, &sc->r, 0, TIME_NEVER, &sc->entry, &s->error), BW_OK);
@@ -144,6 +174,41 @@ static void test_items_hold_the_slice(void **state)
     scene_close(&sc);
 }
 
+static void expect_item(const slice *s, uint32_t index, const void *bytes, uint32_t size)
+{
+    assert_int_equal(s->frames[index].plain_bytes, size);
+    assert_memory_equal(s->handles[index].data, bytes, size);
+}
+
+/* Packed items are unpacked before they are handed out, and the budget holds what is kept. */
+static void test_packed(void **state)
+{
+    (void)state;
+    for (uint32_t d = 0; d < 2; d++)
+        for (int map = 0; map < 2; map++) {
+            scene sc;
+            slice *s = NULL;
+            scene_open(&sc, 2, PACKED, d);
+            sc.request.map = map == 1;
+            const uint64_t framed = sc.request.plan.where.bytes;
+            assert_true(framed < 9000);
+            stand_expect(&sc.s, fetch_slice(&sc, &s), BW_OK);
+            expect_item(s, d == 0 ? 0 : 2, long_text, 9000);
+            expect_item(s, d == 0 ? 2 : 0, long_text, 5000);
+            expect_item(s, 1, texts, d == 0 ? 3 : 0);
+            assert_int_equal(s->frames[d == 0 ? 0 : 2].codec, CODEC_ZSTD);
+            assert_int_equal(s->frames[1].codec, CODEC_NONE);
+            /* The frame is kept only for what is not packed. */
+            assert_true((s->data != NULL) == (d == 0));
+            assert_true((s->buffer != NULL) == (d == 0 && map == 0));
+            const uint64_t unpacked = d == 0 ? align64(9000) + 5000 : align64(5000) + 9000;
+            assert_int_equal(s->reserved, unpacked + (d == 0 ? framed : 0) + SLICE_SLACK_BYTES);
+            assert_int_equal(budget_used(sc.budget), s->reserved);
+            slice_unref(s);
+            scene_close(&sc);
+        }
+}
+
 static void expect_corrupt(scene *sc, const place *where)
 {
     slice *s = NULL;
@@ -182,6 +247,34 @@ static void test_damaged(void **state)
     read_in_turn(&sc, &where, padding);
     stand_expect(&sc.s, fetch_slice(&sc, &s), BW_OK);
     slice_unref(s);
+    scene_close(&sc);
+}
+
+/* Each byte of packed items is covered; and what was verified by nobody does no harm. */
+static void test_damaged_packed(void **state)
+{
+    (void)state;
+    scene sc;
+    slice *s = NULL;
+    object_key key;
+    scene_open(&sc, 2, PACKED, 1);
+    const place where = sc.request.plan.where;
+    key_of(&sc, &where, &key);
+    for (uint64_t at = 0; at < where.bytes; at++) {
+        read_in_turn(&sc, &where, at);
+        stand_expect(&sc.s, fetch_slice(&sc, &s), BW_CORRUPT);
+        assert_string_equal(bw_error_key(&sc.s.error), key.text);
+        read_in_turn(&sc, &where, at);
+    }
+    sc.request.verify = false;
+    for (uint64_t at = frame_bytes_min(3); at < where.bytes; at++) {
+        read_in_turn(&sc, &where, at);
+        const bw_status status = fetch_slice(&sc, &s);
+        assert_true(status == BW_OK || status == BW_CORRUPT);
+        if (status == BW_OK)
+            slice_unref(s);
+        read_in_turn(&sc, &where, at);
+    }
     scene_close(&sc);
 }
 
@@ -272,6 +365,8 @@ int main(void)
         cmocka_unit_test(test_from_plan_to_items),
         cmocka_unit_test(test_items_hold_the_slice),
         cmocka_unit_test(test_damaged),
+        cmocka_unit_test(test_packed),
+        cmocka_unit_test(test_damaged_packed),
         cmocka_unit_test(test_missing),
         cmocka_unit_test(test_placed_by_the_footer),
         cmocka_unit_test(test_damaged_footer),

@@ -410,11 +410,8 @@ static void test_groups(void **state)
     (void)state;
     stand s;
     fill(&s);
-    kept[0] = (group){.name = view_text("g"),
-                      .launch = view_text("one"),
-                      .launch_number = 2,
-                      .has_hold = true,
-                      .hold = 3};
+    kept[0] =
+        (group){.name = view_text("g"), .launch = view_text("one"), .launch_number = 2, .hold = 3};
     change(&s, newest(&s), with_group);
     expect_clean(&s);
     kept[0].hold = 5; /* and the trim step is behind it */
@@ -493,6 +490,37 @@ static void test_swapped_parts(void **state)
     stand_close(&s);
 }
 
+/* A manifest that cannot be read is no finding: nothing is known of its bytes. */
+static void test_unreadable(void **state)
+{
+    (void)state;
+    stand s;
+    findings *f = mem_zalloc(sizeof *f);
+    assert_non_null(f);
+    fill(&s);
+    const report_options options = {.prefix = "", .timeout_ns = 10 * NS_PER_S};
+    uint32_t refused = 0;
+    bw_status status = BW_IO;
+    for (uint32_t n = 1; status != BW_OK; n++) {
+        char rule[64];
+        bw_space *space = NULL;
+        (void)snprintf(rule, sizeof rule, "fatal:get:manifest/:%u", n);
+        memset(f, 0, sizeof *f);
+        status = stand_try_space(&s, rule, false, &space);
+        if (status == BW_OK) {
+            status = report_run(space, "verify", &options, keep, f, &s.error);
+            refused += status != BW_OK;
+            space_close(space);
+        }
+        if (status != BW_OK)
+            stand_expect(&s, status, BW_IO);
+        assert_int_equal(f->size, 0);
+    }
+    assert_true(refused > 0);
+    mem_free(f);
+    stand_close(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -503,6 +531,7 @@ int main(void)
         cmocka_unit_test(test_reopened),
         cmocka_unit_test(test_departed_too_early),
         cmocka_unit_test(test_groups),
+        cmocka_unit_test(test_unreadable),
         cmocka_unit_test(test_parts),
         cmocka_unit_test(test_swapped_parts),
     };

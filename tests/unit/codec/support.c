@@ -277,6 +277,8 @@ void draft_init(draft *d, rng *r, uint32_t records, uint32_t producers)
     d->groups[0] = (group){.name = view_text("a-train"),
                            .launch = view_text("slurm 1/2"),
                            .launch_number = 4,
+                           .hold = 152,
+                           .pinned = true,
                            .last_version = 50,
                            .last_clock_ms = 12345,
                            .pin_count = 3,
@@ -284,7 +286,6 @@ void draft_init(draft *d, rng *r, uint32_t records, uint32_t producers)
     d->groups[1] = (group){.name = view_text("b.eval"),
                            .launch = view_text("x"),
                            .launch_number = 1,
-                           .has_hold = true,
                            .hold = 170,
                            .pin_count = 1,
                            .pins = d->pins + 3};

@@ -9,6 +9,7 @@
 #include "codec/cursor.h"
 #include "codec/fold.h"
 #include "codec/key.h"
+#include "codec/packing.h"
 #include "codec/segment.h"
 #include <jansson.h>
 #include <setjmp.h>
@@ -186,14 +187,42 @@ static bw_status name_a_part(void)
 static bw_status copy_a_cursor(void)
 {
     skip_range skips[2] = {{1, 2}, {4, 6}};
-    const cursor from = {.step = 9, .dp = 1, .skip_count = 2, .skips = skips};
+    tag_range tags[1] = {{5, TAG_ANY}};
+    const cursor from = {
+        .step = 9, .dp = 1, .skip_count = 2, .skips = skips, .tag_count = 1, .tags = tags};
     cursor to;
     hash128 hash;
     bw_status status = cursor_copy(&to, &from);
     if (status == BW_OK) {
-        status = cursor_hash(&to, &hash);
+        status = cursor_skip(&to, 9, 12);
+        assert_int_equal(to.skip_count, status == BW_OK ? 3 : 2);
+        if (status == BW_OK)
+            status = cursor_hash(&to, &hash);
         cursor_free(&to);
     }
+    return status;
+}
+
+static bw_status pack_an_item(void)
+{
+    static char text[3000];
+    packer *p = NULL;
+    uint8_t *packed = NULL, out[3000];
+    frame_item item = {.plain_bytes = sizeof text, .codec = CODEC_ZSTD};
+    for (size_t i = 0; i < sizeof text; i++)
+        text[i] = (char)('a' + i % 7 * (i % 11) % 20);
+    bw_status status = packer_new(3, &p);
+    if (status == BW_OK)
+        status = packer_begin(p, sizeof text);
+    if (status == BW_OK) {
+        packer_add(p, view_of(text, 1000));
+        packer_add(p, view_of(text + 1000, 2000));
+        status = packer_end(p, &packed, &item.stored_bytes);
+    }
+    if (status == BW_OK)
+        status = frame_unpack(view_of(packed, item.stored_bytes), &item, 1, out, NULL);
+    mem_free(packed);
+    packer_free(p);
     return status;
 }
 
@@ -203,7 +232,7 @@ static bw_status decode_cursor(void)
     static const char text[] =
         "{\"batchweave\":1,\"namespace\":\"00000000000000000000000000000000\","
         "\"step\":1,\"item\":0,\"mode\":\"same_batch\",\"dp\":1,\"nonce\":null,"
-        "\"version\":9,\"skips\":[[2,4],[6,8]]}";
+        "\"version\":9,\"skips\":[[2,4],[6,8]],\"tags\":[[3,4],[7,null]]}";
     cursor c;
     bw_error error;
     const bw_status status = cursor_decode(view_text(text), &c, &error);
@@ -243,6 +272,7 @@ static void no_memory_is_no_damage(void **state)
         {"encode an index", index_of_children},
         {"name a part", name_a_part},
         {"copy and hash a cursor", copy_a_cursor},
+        {"pack an item", pack_an_item},
         {"decode a cursor", decode_cursor},
     };
     rng r;

@@ -51,6 +51,8 @@ static void the_canonical_text_is_exact(void **state)
 {
     (void)state;
     skip_range skips[] = {{5, 6}, {8, INT64_MAX}};
+    tag_range tags[] = {{0, 0}, {2, INT64_MAX - 1}, {INT64_MAX, TAG_ANY}};
+    tags[1].last--;
     cursor c = {.uuid = {0x00, 0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x77, 0x88, 0x99, 0xaa, 0xbb,
                          0xcc, 0xdd, 0xee, 0xff},
                 .step = INT64_MAX,
@@ -61,7 +63,9 @@ static void the_canonical_text_is_exact(void **state)
                 .nonce = 0xabc,
                 .version = 7,
                 .skip_count = 2,
-                .skips = skips};
+                .skips = skips,
+                .tag_count = 3,
+                .tags = tags};
     buf text;
     buf_init(&text, 10000);
     assert_int_equal(cursor_encode(&c, &text), BW_OK);
@@ -69,7 +73,8 @@ static void the_canonical_text_is_exact(void **state)
         buf_text(&text),
         "{\"batchweave\":1,\"namespace\":\"" UUID_TEXT "\",\"step\":9223372036854775807,"
         "\"item\":4294967295,\"mode\":\"scale_batch\",\"dp\":3,\"nonce\":\"0000000000000abc\","
-        "\"version\":7,\"skips\":[[5,6],[8,9223372036854775807]]}");
+        "\"version\":7,\"skips\":[[5,6],[8,9223372036854775807]],"
+        "\"tags\":[[0,0],[2,9223372036854775805],[9223372036854775807,null]]}");
     cursor back, copy;
     assert_int_equal(decode(buf_text(&text), &back), BW_OK);
     assert_memory_equal(back.uuid, c.uuid, UUID_BYTES);
@@ -89,8 +94,9 @@ static void equality_and_hash_agree(void **state)
     (void)state;
     skip_range skips[] = {{5, 6}}, others[] = {{5, 7}}, earlier[] = {{4, 6}};
     const cursor base = {.step = 9, .item = 2, .dp = 4, .skip_count = 1, .skips = skips};
-    cursor variants[8];
-    for (int i = 0; i < 8; i++)
+    tag_range tags[] = {{7, 8}};
+    cursor variants[9];
+    for (int i = 0; i < 9; i++)
         variants[i] = base;
     variants[0].step++;
     variants[1].item++;
@@ -98,18 +104,26 @@ static void equality_and_hash_agree(void **state)
     variants[3].dp++;
     variants[4].skip_count = 0;
     variants[5].skips = others;
+    variants[6].tag_count = 1;
+    variants[6].tags = tags;
     /* These two do not count. */
-    variants[6].version = 5;
-    variants[7].nonce = variants[7].has_nonce = 1;
+    variants[7].version = 5;
+    variants[8].nonce = variants[8].has_nonce = 1;
     hash128 hash, other;
     assert_int_equal(cursor_hash(&base, &hash), BW_OK);
-    for (int i = 0; i < 8; i++) {
+    for (int i = 0; i < 9; i++) {
         assert_int_equal(cursor_hash(&variants[i], &other), BW_OK);
-        assert_true(cursor_equal(&base, &variants[i]) == (i >= 6));
-        assert_true(hash_equal(&hash, &other) == (i >= 6));
+        assert_true(cursor_equal(&base, &variants[i]) == (i >= 7));
+        assert_true(hash_equal(&hash, &other) == (i >= 7));
     }
     variants[5].skips = earlier;
     assert_false(cursor_equal(&base, &variants[5]));
+    tag_range longer[] = {{7, 9}}, later[] = {{8, 8}};
+    cursor with = variants[6];
+    with.tags = longer;
+    assert_false(cursor_equal(&with, &variants[6]));
+    with.tags = later;
+    assert_false(cursor_equal(&with, &variants[6]));
 }
 
 #define HEAD "{\"batchweave\":1,\"namespace\":\"" UUID_TEXT "\","
@@ -180,6 +194,24 @@ static void what_is_wrong_is_refused(void **state)
         SKIPS("[[1,3],[3,4]]"),
         SKIPS("[[1,3],[2,4]]"),
         SKIPS("[[5,6],[1,2]]"),
+#define TAGS(list)                                                                                 \
+    HEAD "\"step\":1,\"item\":0,\"mode\":\"same_batch\",\"dp\":1,\"nonce\":null,\"version\":0,"    \
+         "\"skips\":[],\"tags\":" list "}"
+        TAGS("[]"),
+        TAGS("null"),
+        TAGS("{}"),
+        TAGS("[5]"),
+        TAGS("[[5]]"),
+        TAGS("[[5,6,7]]"),
+        TAGS("[[null,6]]"),
+        TAGS("[[5,\"6\"]]"),
+        TAGS("[[-1,6]]"),
+        TAGS("[[6,5]]"),
+        TAGS("[[5,9223372036854775808]]"),
+        TAGS("[[1,3],[4,5]]"),
+        TAGS("[[1,3],[3,5]]"),
+        TAGS("[[5,6],[1,2]]"),
+        TAGS("[[5,null],[7,8]]"),
     };
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         cursor c;
@@ -200,8 +232,11 @@ static void what_is_wrong_is_refused(void **state)
 static void sizes_are_bounded(void **state)
 {
     (void)state;
-    cursor c = {.dp = 1, .skip_count = SKIPS_MAX};
+    cursor c = {.dp = 1, .skip_count = SKIPS_MAX, .tag_count = TAGS_MAX};
     c.skips = mem_array(SKIPS_MAX + 1, sizeof *c.skips);
+    c.tags = mem_array(TAGS_MAX + 1, sizeof *c.tags);
+    for (uint32_t i = 0; i <= TAGS_MAX; i++)
+        c.tags[i] = (tag_range){2 * i, 2 * i};
     for (uint32_t i = 0; i <= SKIPS_MAX; i++)
         c.skips[i] =
             (skip_range){(uint64_t)INT64_MAX - 3000 + 2 * i, (uint64_t)INT64_MAX - 2999 + 2 * i};
@@ -212,6 +247,11 @@ static void sizes_are_bounded(void **state)
     assert_int_equal(cursor_decode(view_of(text.data, text.size), &back, NULL), BW_OK);
     assert_true(cursor_equal(&c, &back));
     cursor_free(&back);
+    c.tag_count++;
+    assert_int_equal(cursor_encode(&c, &text), BW_CURSOR_INVALID);
+    c.tag_count = 0;
+    buf_reset(&text);
+    assert_int_equal(cursor_encode(&c, &text), BW_OK);
     c.skip_count++;
     assert_int_equal(cursor_encode(&c, &text), BW_CURSOR_INVALID);
     /* One skip more, written by hand. */
@@ -245,12 +285,121 @@ static void encoding_checks_ranges(void **state)
     }
 }
 
+typedef struct skip_case {
+    uint64_t first, end;
+    const char *made; /* NULL: refused */
+} skip_case;
+
+static void skips_grow_together(void **state)
+{
+    (void)state;
+    static const skip_case cases[] = {
+        {1, 2, "1-2 10-20 30-40 "},
+        {1, 9, "1-9 10-20 30-40 "},
+        {1, 10, "1-20 30-40 "},
+        {20, 30, "10-40 "},
+        {12, 15, "10-20 30-40 "},
+        {5, 50, "5-50 "},
+        {22, 25, "10-20 22-25 30-40 "},
+        {40, 41, "10-20 30-41 "},
+        {50, 60, "10-20 30-40 50-60 "},
+        {15, 30, "10-40 "},
+        {3, 3, NULL},
+        {4, 3, NULL},
+        {0, INT64_MAX, "0-9223372036854775807 "},
+        {0, (uint64_t)INT64_MAX + 1, NULL},
+    };
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        skip_range skips[] = {{10, 20}, {30, 40}};
+        cursor c;
+        assert_int_equal(cursor_copy(&c, &(cursor){.dp = 1, .skip_count = 2, .skips = skips}),
+                         BW_OK);
+        const bw_status status = cursor_skip(&c, cases[k].first, cases[k].end);
+        assert_int_equal(status, cases[k].made != NULL ? BW_OK : BW_CURSOR_INVALID);
+        char text[128] = "";
+        for (uint32_t i = 0; i < c.skip_count; i++)
+            (void)snprintf(text + strlen(text), 64, "%llu-%llu ",
+                           (unsigned long long)c.skips[i].first,
+                           (unsigned long long)c.skips[i].end);
+        assert_string_equal(text, cases[k].made != NULL ? cases[k].made : "10-20 30-40 ");
+        cursor_free(&c);
+    }
+}
+
+static void skips_are_bounded(void **state)
+{
+    (void)state;
+    cursor c = {.dp = 1};
+    for (uint64_t i = 0; i < SKIPS_MAX; i++)
+        assert_int_equal(cursor_skip(&c, 4 * i, 4 * i + 1), BW_OK);
+    assert_int_equal(cursor_skip(&c, 2, 3), BW_CURSOR_INVALID);
+    assert_int_equal(c.skip_count, SKIPS_MAX);
+    assert_int_equal(cursor_skip(&c, 1, 4), BW_OK);
+    assert_int_equal(c.skip_count, SKIPS_MAX - 1);
+    cursor_free(&c);
+}
+
+static void tags_are_parsed(void **state)
+{
+    (void)state;
+    tag_range tags[TAGS_MAX];
+    uint32_t count = 7;
+    assert_true(tags_parse("all", tags, &count));
+    assert_int_equal(count, 0);
+    assert_true(tags_parse("0,5-9,12-", tags, &count));
+    assert_int_equal(count, 3);
+    static const uint64_t wanted[] = {0, 5, 7, 9, 12, 13, INT64_MAX, UINT64_MAX};
+    static const uint64_t others[] = {1, 4, 10, 11};
+    for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
+        assert_true(tag_is_wanted(tags, count, wanted[i]));
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        assert_false(tag_is_wanted(tags, count, others[i]));
+    assert_true(tag_is_wanted(tags, 0, 77));
+    assert_true(tags_parse("9223372036854775807", tags, &count));
+    static const char *const wrong[] = {
+        "",
+        ",",
+        "5,",
+        ",5",
+        "5 ",
+        "-5",
+        "9-5",
+        "5,5",
+        "5,6",
+        "7,5",
+        "5-,9",
+        "5--9",
+        "a",
+        "0x5",
+        "5-9-11",
+        "5;6",
+        "all,5",
+        "9223372036854775808",
+        "00000000000000000000",
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        assert_false(tags_parse(wrong[i], tags, &count));
+    char text[4 * TAGS_MAX + 8] = "";
+    for (uint32_t i = 0; i < TAGS_MAX; i++)
+        (void)snprintf(text + strlen(text), 8, "%s%u", i > 0 ? "," : "", 100 + 2 * i);
+    assert_true(tags_parse(text, tags, &count));
+    assert_int_equal(count, TAGS_MAX);
+    (void)snprintf(text + strlen(text), 8, ",900");
+    assert_false(tags_parse(text, tags, &count));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_canonical_text_is_exact), cmocka_unit_test(equality_and_hash_agree),
-        cmocka_unit_test(any_spelling_is_read),        cmocka_unit_test(what_is_wrong_is_refused),
-        cmocka_unit_test(sizes_are_bounded),           cmocka_unit_test(encoding_checks_ranges),
+        cmocka_unit_test(the_canonical_text_is_exact),
+        cmocka_unit_test(equality_and_hash_agree),
+        cmocka_unit_test(any_spelling_is_read),
+        cmocka_unit_test(what_is_wrong_is_refused),
+        cmocka_unit_test(sizes_are_bounded),
+        cmocka_unit_test(encoding_checks_ranges),
+        cmocka_unit_test(skips_grow_together),
+        cmocka_unit_test(skips_are_bounded),
+        cmocka_unit_test(tags_are_parsed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -34,13 +34,14 @@ static void good(fixture *f)
                 {.name = view_text("eval"),
                  .launch = view_text("job 1"),
                  .launch_number = 2,
+                 .hold = 150,
+                 .pinned = true,
                  .last_version = 7,
                  .last_clock_ms = 8,
                  .pin_count = 2},
                 {.name = view_text("train"),
                  .launch = view_text("job 2"),
                  .launch_number = 1,
-                 .has_hold = true,
                  .hold = TRIM,
                  .cursor_hash = {{5}},
                  .pin_count = 1},
@@ -114,12 +115,12 @@ static void groups_come_back(void **state)
     assert_true(view_equal(eval->name, view_text("eval")));
     assert_true(view_equal(eval->launch, view_text("job 1")));
     assert_true(eval->launch_number == 2 && eval->last_version == 7 && eval->last_clock_ms == 8);
-    assert_false(eval->has_hold);
+    assert_true(eval->pinned && eval->hold == 150);
     assert_int_equal(eval->pin_count, 2);
     assert_true(eval->pins[0].nonce == 1 && eval->pins[0].step == TRIM && eval->pins[0].item == 3);
     assert_true(view_equal(eval->pins[1].id, view_text("b")));
     assert_int_equal(eval->pins[1].cursor_hash.bytes[0], 9);
-    assert_true(train->has_hold && train->hold == TRIM && train->cursor_hash.bytes[0] == 5);
+    assert_true(!train->pinned && train->hold == TRIM && train->cursor_hash.bytes[0] == 5);
     assert_true(train->pin_count == 1 && train->pins[0].step == 120);
     release(&m, copy);
     buf_free(&out);
@@ -171,13 +172,10 @@ static void rules_of_a_group(void **state)
     f.groups[0].launch_number = 0;
     refused(&f);
     good(&f);
-    f.groups[0].hold = TRIM; /* without the flag */
+    f.groups[0].hold = 1001; /* beyond the next step */
     refused(&f);
     good(&f);
     f.groups[1].hold = TRIM - 1;
-    refused(&f);
-    good(&f);
-    f.groups[0].pin_count = 0; /* neither hold nor pin: no group */
     refused(&f);
     good(&f);
     f.groups[0].name = f.groups[1].name;
@@ -219,7 +217,7 @@ static void unknown_flags(void **state)
     encode(&f, 2, &out);
     /* The count, "eval", "job 1", the launch's number; then the flags. */
     const size_t flags_at = 4 + 5 + 6 + 8;
-    assert_int_equal(out.data[flags_at], 0);
+    assert_int_equal(out.data[flags_at], 1);
     out.data[flags_at] = 2;
     assert_int_equal(status_of(out.data, out.size), BW_CORRUPT);
     buf_free(&out);
@@ -230,7 +228,11 @@ static void too_many_pins(void **state)
     (void)state;
     pin pins[PINS_MAX + 1];
     char ids[PINS_MAX + 1][2];
-    group g = {.name = view_text("g"), .launch = view_text("l"), .launch_number = 1, .pins = pins};
+    group g = {.name = view_text("g"),
+               .launch = view_text("l"),
+               .launch_number = 1,
+               .hold = TRIM,
+               .pins = pins};
     for (uint32_t i = 0; i <= PINS_MAX; i++) {
         ids[i][0] = (char)('0' + i / 10);
         ids[i][1] = (char)('0' + i % 10);

@@ -64,6 +64,62 @@ static void remapped_slices_are_those_of_the_full_sequence(void **state)
     assert_true(tried > 500);
 }
 
+enum { DP = 2, CP = 2, TP = 2, PP = 2, GPUS = DP * CP * TP * PP };
+
+/* Which data-parallel replica a GPU is in, and which context-parallel position of it it has:
+ * rank = ((pp·DP + dp)·CP + cp)·TP + tp. */
+static void seat_of(uint32_t rank, uint32_t *d, uint32_t *c)
+{
+    *c = rank / TP % CP;
+    *d = rank / (TP * CP) % DP;
+}
+
+/** The 16 GPUs of the paper's example, D2 C2 TP2 PP2, on two sequences of eight tokens: whose
+ * tokens are whose, written out by hand, and what they become when the job goes on with C4 and with
+ * C1. */
+static void the_mesh_of_sixteen(void **state)
+{
+    (void)state;
+    static const struct {
+        cp_layout layout;
+        const char *held[CP]; /* of a sequence "01234567" */
+        const char *of_four[4];
+    } cases[] = {
+        {CP_CONTIGUOUS, {"0123", "4567"}, {"01", "23", "45", "67"}},
+        {CP_HEADTAIL, {"0167", "2345"}, {"07", "16", "25", "34"}},
+    };
+    for (size_t i = 0; i < 2; i++) {
+        uint32_t readers[DP][8] = {{0}}; /* how many GPUs read a token of a replica's sequence */
+        for (uint32_t rank = 0; rank < GPUS; rank++) {
+            uint32_t d, c;
+            uint64_t tokens[8];
+            seat_of(rank, &d, &c);
+            const size_t count = holds(cases[i].layout, CP, c, 8, tokens);
+            assert_int_equal(count, 4);
+            for (size_t k = 0; k < count; k++) {
+                assert_int_equal(tokens[k], cases[i].held[c][k] - '0');
+                readers[d][tokens[k]]++;
+            }
+        }
+        for (uint32_t d = 0; d < DP; d++)
+            for (uint32_t token = 0; token < 8; token++)
+                assert_int_equal(readers[d][token], TP * PP);
+        /* Twice as many positions, and half as many, from what these hold. */
+        for (size_t other = 0; other < 2; other++)
+            for (uint32_t cp = other == 0 ? 4 : 1, c = 0; c < cp; c++) {
+                char got[9] = "";
+                cp_walk w;
+                cp_piece piece;
+                size_t n = 0;
+                assert_int_equal(cp_walk_begin(&w, cases[i].layout, 8, CP, cp, c, NULL), BW_OK);
+                while (cp_walk_next(&w, &piece))
+                    for (uint64_t k = 0; k < piece.length; k++)
+                        got[n++] = cases[i].held[piece.rank][piece.from + k];
+                assert_string_equal(got, cp == 4 ? cases[i].of_four[c] : "01234567");
+            }
+    }
+}
+
 static void what_cannot_be_cut_is_refused(void **state)
 {
     (void)state;
@@ -96,6 +152,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(remapped_slices_are_those_of_the_full_sequence),
+        cmocka_unit_test(the_mesh_of_sixteen),
         cmocka_unit_test(what_cannot_be_cut_is_refused),
         cmocka_unit_test(names),
     };

@@ -344,6 +344,27 @@ static void a_gap_check_meets_bad_segments(void **state)
     tear_down(&s);
 }
 
+/* Found by the simulator: a poll that had gone far, and was sent on because a sweep took the
+ * segment, stopped after one step more and took it for the newest. */
+static void a_long_poll_meets_a_swept_segment(void **state)
+{
+    (void)state;
+    scene s;
+    set_up(&s, 5);
+    chain *c = world_chain(&s.w);
+    while (!world_has_manifest(&s.w, 120))
+        actor_publish(&s.p, 1);
+    /* The probes of its first leap find a little, all others nothing: it steps on and on. */
+    world_fault(&s.w, FAULT_SAY, STORE_HEAD, "manifest/", 3, 1000, STORE_NOT_FOUND);
+    world_fault(&s.w, FAULT_SAY, STORE_GET, "segment/", 0, 1, STORE_NOT_FOUND);
+    assert_int_equal(world_walk(&s.w, c, CHAIN_POLL), BW_OK);
+    assert_int_equal(s.w.faults[1].times, 0);
+    assert_true(chain_is_newest(c));
+    assert_false(world_has_manifest(&s.w, chain_held(c)->version + 1));
+    chain_free(c);
+    tear_down(&s);
+}
+
 /* Another history under the same identity: markers cannot tell, the sum does. */
 static void a_rewritten_history_is_refused(void **state)
 {
@@ -517,6 +538,7 @@ int main(void)
         cmocka_unit_test(a_look_at_retired_names),
         cmocka_unit_test(a_reader_far_behind_gallops),
         cmocka_unit_test(a_gap_check_meets_bad_segments),
+        cmocka_unit_test(a_long_poll_meets_a_swept_segment),
         cmocka_unit_test(a_rewritten_history_is_refused),
         cmocka_unit_test(an_old_place_that_was_swept),
         cmocka_unit_test(nothing_above_the_markers),

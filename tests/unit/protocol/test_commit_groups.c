@@ -151,7 +151,7 @@ static void check_made(scene *s, kind k)
     switch (k) {
     case RESUME:
         made = g != NULL && view_equal(g->launch, view_text("l2")) && g->launch_number == 2 &&
-               g->has_hold && g->hold == 4 && pins == 2;
+               !g->pinned && g->hold == 4 && pins == 2;
         break;
     case PIN:
         made = g != NULL && pins == 3 && g->pins[2].nonce == 3 && m->trim == 4;

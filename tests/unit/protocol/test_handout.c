@@ -289,6 +289,86 @@ static void items_and_steps_in_order(void **state)
     handout_free(h);
 }
 
+static uint64_t step_of_cursor(const handout *h, const manifest *m)
+{
+    cursor saved;
+    assert_int_equal(handout_cursor(h, m, &saved), BW_OK);
+    const uint64_t step = saved.step;
+    assert_int_equal(saved.tag_count, 2);
+    assert_true(saved.tags[1].first == 7 && saved.tags[1].last == TAG_ANY);
+    cursor_free(&saved);
+    return step;
+}
+
+/* The cursor is the same on the rank that knows which steps are passed and on the one that does
+ * not, until an item is handed out. */
+static void tags_pass_over_steps(void **state)
+{
+    (void)state;
+    handout *h = handout_of(0, 1), *unknowing = handout_of(1, 0);
+    manifest m = at(0, 9);
+    skip_range skips[1] = {{5, 6}};
+    tag_range tags[2] = {{3, 4}, {7, TAG_ANY}};
+    const cursor c = {
+        .uuid = {1}, .dp = 2, .skip_count = 1, .skips = skips, .tag_count = 2, .tags = tags};
+    assert_int_equal(handout_resume(h, &m, &c, NULL), BW_OK);
+    assert_int_equal(handout_resume(unknowing, &m, &c, NULL), BW_OK);
+    assert_true(handout_passes(h, 0, 2) && handout_passes(h, 0, 5) && handout_passes(h, 1, 0));
+    assert_false(handout_passes(h, 0, 3) || handout_passes(h, 0, 4) || handout_passes(h, 0, 7));
+    assert_false(handout_passes(h, 0, UINT64_MAX));
+    /* Steps 0, 1, 2 are passed, 3 is read, 4 and 6 are passed (5 is skipped), 7 and 8 too. */
+    handout_reach(h, 3);
+    assert_int_equal(handout_reading(h), 3);
+    assert_int_equal(step_of_cursor(h, &m), 0);
+    assert_int_equal(step_of_cursor(unknowing, &m), 0);
+    assert_false(handout_at_end(h, &m));
+    handout_advance(h, 2, 40);
+    assert_int_equal(step_of_cursor(h, &m), 3);
+    assert_int_equal(handout_item(h), 1);
+    assert_false(handout_passes(h, 3, 0)); /* it is begun */
+    handout_reach(h, 9);
+    assert_int_equal(handout_reading(h), 3);
+    handout_advance(h, 2, 40);
+    assert_int_equal(step_of_cursor(h, &m), 4);
+    assert_int_equal(handout_reading(h), 4);
+    handout_reach(h, 5);
+    assert_int_equal(handout_reading(h), 6);
+    handout_reach(h, 9);
+    assert_int_equal(handout_reading(h), 9);
+    assert_int_equal(step_of_cursor(h, &m), 4);
+    m.sealed = true;
+    assert_true(handout_at_end(h, &m));
+    assert_false(handout_at_end(unknowing, &m));
+    /* The nonce is of the step that was handed out from. */
+    cursor saved;
+    uint64_t step;
+    assert_int_equal(handout_cursor(h, &m, &saved), BW_OK);
+    assert_int_equal(handout_resume(unknowing, &m, &saved, NULL), BW_OK);
+    assert_true(handout_nonce_step(unknowing, &m, &step));
+    assert_int_equal(step, 3);
+    cursor_free(&saved);
+    handout_free(unknowing);
+    handout_free(h);
+}
+
+/* Which steps are one training step would depend on tags of steps that are not read yet. */
+static void tags_need_a_training_step_of_one_step(void **state)
+{
+    (void)state;
+    const manifest m = at(0, 9);
+    tag_range tags[1] = {{3, 4}};
+    const cursor c = {.uuid = {1}, .dp = 4, .mode = MODE_SCALE_BATCH, .tag_count = 1, .tags = tags};
+    bw_error error;
+    handout *h;
+    assert_int_equal(handout_new(&g, (position){3, 1}, 4, MODE_SCALE_BATCH, &h, NULL), BW_OK);
+    assert_int_equal(handout_resume(h, &m, &c, &error), BW_UNSUPPORTED);
+    assert_non_null(strstr(error.message, "2 steps"));
+    handout_free(h);
+    assert_int_equal(handout_new(&g, (position){0, 1}, 1, MODE_SCALE_BATCH, &h, NULL), BW_OK);
+    assert_int_equal(handout_resume(h, &m, &c, &error), BW_OK);
+    handout_free(h);
+}
+
 static descriptor uniform(uint64_t length)
 {
     return (descriptor){
@@ -405,6 +485,8 @@ int main(void)
         cmocka_unit_test(a_rewritten_history),
         cmocka_unit_test(a_cursor_saved_beyond_the_end),
         cmocka_unit_test(items_and_steps_in_order),
+        cmocka_unit_test(tags_pass_over_steps),
+        cmocka_unit_test(tags_need_a_training_step_of_one_step),
         cmocka_unit_test(plans_name_the_slice),
         cmocka_unit_test(a_footer_places_the_slice),
     };

@@ -296,7 +296,6 @@ static void limits_hold_producers_back(void **state)
     group groups[1] = {{.name = view_text("g"),
                         .launch = view_text("l"),
                         .launch_number = 1,
-                        .has_hold = true,
                         .pins = pins,
                         .pin_count = 1}};
     manifest base = base_of(entries, 3), draft;
@@ -472,16 +471,9 @@ static void seal_table(void **state)
 static void the_next_manifest_copies_the_rest(void **state)
 {
     (void)state;
-    group groups[2] = {{.name = view_text("g"),
-                        .launch = view_text("l"),
-                        .launch_number = 1,
-                        .has_hold = true,
-                        .hold = 7},
-                       {.name = view_text("h"),
-                        .launch = view_text("l"),
-                        .launch_number = 4,
-                        .has_hold = true,
-                        .hold = 5}};
+    group groups[2] = {
+        {.name = view_text("g"), .launch = view_text("l"), .launch_number = 1, .hold = 7},
+        {.name = view_text("h"), .launch = view_text("l"), .launch_number = 4, .hold = 5}};
     manifest base = base_of(NULL, 0), draft;
     base.next = 9;
     base.trim = 3;

@@ -25,6 +25,9 @@ static const forget_case cases[] = {
     {"forgotten and departed", "lost", 0, 0, 1, 7, INTENT_ALREADY, BW_OK},
     {"forgotten and departed, another epoch", "lost", 0, 0, 1, 6, INTENT_REFUSED, BW_FENCED},
     {"finished and departed", "done", 0, 0, 1, 3, INTENT_REFUSED, BW_FINISHED},
+    {"as it is", "m", 0, 0, 1, 0, INTENT_CANDIDATE, BW_OK},
+    {"forgotten and departed, as it is", "lost", 0, 0, 1, 0, INTENT_ALREADY, BW_OK},
+    {"finished and departed, as it is", "done", 0, 0, 1, 0, INTENT_REFUSED, BW_FINISHED},
     {"never there", "none", 0, 0, 1, 1, INTENT_REFUSED, BW_INVALID},
 };
 

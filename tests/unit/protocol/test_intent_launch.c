@@ -27,19 +27,17 @@ static void set_up(scene *s, shown g)
     s->cursor = (cursor){.dp = 4};
     s->pins[0] = (pin){.id = view_text("a"), .nonce = 1, .step = 5};
     s->pins[1] = (pin){.id = view_text("b"), .nonce = 2, .step = 8, .item = 2};
-    assert_int_equal(launch_hash(&s->cursor, 5, 0, &s->pins[0].cursor_hash), BW_OK);
-    assert_int_equal(launch_hash(&s->cursor, 8, 2, &s->pins[1].cursor_hash), BW_OK);
-    s->groups[0] = (group){.name = view_text("aa"),
-                           .launch = view_text("x"),
-                           .launch_number = 1,
-                           .has_hold = true,
-                           .hold = 6};
+    assert_int_equal(launch_hash(&s->cursor, LAUNCH_CURSOR, 5, 0, &s->pins[0].cursor_hash), BW_OK);
+    assert_int_equal(launch_hash(&s->cursor, LAUNCH_CURSOR, 8, 2, &s->pins[1].cursor_hash), BW_OK);
+    s->groups[0] =
+        (group){.name = view_text("aa"), .launch = view_text("x"), .launch_number = 1, .hold = 6};
     s->groups[1] = (group){.name = view_text("g"), .launch = view_text("old"), .launch_number = 3};
     if (g == PINNED) {
+        s->groups[1].hold = 8;
+        s->groups[1].pinned = true;
         s->groups[1].pins = s->pins;
         s->groups[1].pin_count = 2;
     } else {
-        s->groups[1].has_hold = true;
         s->groups[1].hold = 5;
     }
     s->base.groups = s->groups;
@@ -90,6 +88,12 @@ static const launch_case launch_cases[] = {
     {"resumed at its newest pin", PINNED, LAUNCH_GROUP, 0, 0, 0, "", MADE, 8, 2, 5},
     {"resumed at an older pin", PINNED, LAUNCH_CURSOR, 5, 0, 0, "", MADE, 5, 0, 5},
     {"resumed at the earliest", PINNED, LAUNCH_EARLIEST, 0, 0, 0, "", MADE, 5, 0, 5},
+    {"to the tip", HELD, LAUNCH_TIP, 7, 0, 0, "", MADE, 10, 0, 6},
+    {"to the tip, and pins stay", PINNED, LAUNCH_TIP, 8, 0, 0, "", MADE, 10, 0, 5},
+    {"to the tip, out of what is trimmed", HELD, LAUNCH_TIP, 2, 0, 0, "", MADE, 10, 0, 6},
+    {"to the tip, and there already", HELD, LAUNCH_TIP, 10, 0, 0, "", MADE, 10, 0, 6},
+    {"to the tip, from beyond it", HELD, LAUNCH_TIP, 11, 0, 0, "", REFUSED(BW_BEYOND_END)},
+    {"to the tip, in a step", HELD, LAUNCH_TIP, 7, 1, 0, "", REFUSED(BW_CURSOR_INVALID)},
     {"fixed, and nothing happened", HELD, LAUNCH_GROUP, 0, 0, 4, "old", MADE, 5, 0, 5},
     {"fixed, and another resumed", HELD, LAUNCH_GROUP, 0, 0, 3, "older", REFUSED(BW_FENCED)},
     {"fixed, and another registered", HELD, LAUNCH_GROUP, 0, 0, 1, "", REFUSED(BW_FENCED)},
@@ -106,9 +110,16 @@ static void check_launched(const launch_case *t, const scene *s, intent *i, cons
     assert_non_null(g);
     assert_true(view_equal(g->launch, view_text("new")));
     assert_int_equal(g->launch_number, t->group == NO_GROUP ? 1 : 4);
-    assert_true(g->has_hold);
+    assert_false(g->pinned);
     assert_int_equal(g->hold, t->start_step);
-    assert_int_equal(launch_hash(&s->cursor, t->start_step, t->start_item, &hash), BW_OK);
+    cursor begun = s->cursor;
+    skip_range skipped = {s->cursor.step, t->start_step};
+    if (t->start == LAUNCH_TIP && skipped.first < skipped.end) {
+        begun.skips = &skipped;
+        begun.skip_count = 1;
+    }
+    assert_int_equal(launch_hash(&begun, LAUNCH_CURSOR, t->start_step, t->start_item, &hash),
+                     BW_OK);
     assert_true(hash_equal(&hash, &g->cursor_hash));
     assert_int_equal(g->pin_count, t->group == PINNED ? 2 : 0);
     assert_int_equal(g->last_version, 10);
@@ -234,7 +245,7 @@ static void a_launch_that_was_there(void **state)
     intent_result result;
     set_up(&s, HELD);
     hash128 hash;
-    assert_int_equal(launch_hash(&s.cursor, 5, 0, &hash), BW_OK);
+    assert_int_equal(launch_hash(&s.cursor, LAUNCH_CURSOR, 5, 0, &hash), BW_OK);
     s.groups[1].cursor_hash = hash;
     intent first = launch_of("old", LAUNCH_GROUP, &s.cursor);
     assert_int_equal(try_intent(&first, &s.base, &draft, &result), INTENT_ALREADY);

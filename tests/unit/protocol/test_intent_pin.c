@@ -5,8 +5,6 @@
 
 #include <string.h>
 
-#define NONE UINT64_MAX
-
 typedef struct mark {
     const char *id; /* NULL: none */
     uint64_t step;  /* of a release: the nonce */
@@ -29,73 +27,67 @@ typedef struct pin_case {
 } pin_case;
 
 #define MADE INTENT_CANDIDATE, BW_OK
-#define THERE INTENT_ALREADY, BW_OK, NONE, {{0}}, 0
-#define REFUSED(status) INTENT_REFUSED, status, NONE, {{0}}, 0
+#define THERE INTENT_ALREADY, BW_OK, 0, {{0}}, 0
+#define REFUSED(status) INTENT_REFUSED, status, 0, {{0}}, 0
 #define NO_PIN                                                                                     \
     {                                                                                              \
         NULL, 0                                                                                    \
     }
 
 static const pin_case pin_cases[] = {
-    {"at the hold clears it", 4, {{0}}, "l", {"p", 4}, {{0}}, MADE, NONE, {{"p", 4}}, 4},
-    {"above the hold clears it", 4, {{0}}, "l", {"p", 7}, {{0}}, MADE, NONE, {{"p", 7}}, 7},
+    {"at the hold leaves it there", 4, {{0}}, "l", {"p", 4}, {{0}}, MADE, 4, {{"p", 4}}, 4},
+    {"above the hold raises it", 4, {{0}}, "l", {"p", 7}, {{0}}, MADE, 7, {{"p", 7}}, 7},
     {"below the hold leaves it", 4, {{0}}, "l", {"p", 3}, {{0}}, MADE, 4, {{"p", 3}}, 3},
     {"at trim", 4, {{0}}, "l", {"p", 2}, {{0}}, MADE, 4, {{"p", 2}}, 2},
     {"below trim", 4, {{0}}, "l", {"p", 1}, {{0}}, REFUSED(BW_TRIMMED)},
-    {"at the next step", 4, {{0}}, "l", {"p", 10}, {{0}}, MADE, NONE, {{"p", 10}}, 10},
+    {"at the next step", 4, {{0}}, "l", {"p", 10}, {{0}}, MADE, 10, {{"p", 10}}, 10},
     {"beyond the end", 4, {{0}}, "l", {"p", 11}, {{0}}, REFUSED(BW_BEYOND_END)},
     {"a second one: the first keeps",
-     NONE,
+     4,
      {{"p", 4}},
      "l",
      {"q", 6},
      {{0}},
      MADE,
-     NONE,
+     6,
      {{"p", 4}, {"q", 6}},
      4},
     {"sorted by id",
-     NONE,
+     6,
      {{"p", 4}, {"r", 6}},
      "l",
      {"a", 8},
      {{0}},
      MADE,
-     NONE,
+     8,
      {{"a", 8}, {"p", 4}, {"r", 6}},
      4},
-    {"the same again", NONE, {{"p", 4}}, "l", {"p", 4}, {{0}}, THERE},
-    {"the same id elsewhere", NONE, {{"p", 4}}, "l", {"p", 6}, {{0}}, REFUSED(BW_PIN_EXISTS)},
+    {"the same again", 4, {{"p", 4}}, "l", {"p", 4}, {{0}}, THERE},
+    {"the same id elsewhere", 4, {{"p", 4}}, "l", {"p", 6}, {{0}}, REFUSED(BW_PIN_EXISTS)},
     {"a zombie's", 4, {{0}}, "dead", {"p", 4}, {{0}}, REFUSED(BW_FENCED)},
-    {"a zombie's, though it is there",
-     NONE,
-     {{"p", 4}},
-     "dead",
-     {"p", 4},
-     {{0}},
-     REFUSED(BW_FENCED)},
+    {"a zombie's, though it is there", 4, {{"p", 4}}, "dead", {"p", 4}, {{0}}, REFUSED(BW_FENCED)},
     {"a zombie's release",
-     NONE,
+     6,
      {{"p", 4}, {"q", 6}},
      "dead",
      NO_PIN,
      {{"p", 104}},
      REFUSED(BW_FENCED)},
     {"a zombie's reconcile",
-     NONE,
+     6,
      {{"p", 4}, {"q", 6}},
      "dead",
      NO_PIN,
      {{"p", 104}, {"q", 106}},
      REFUSED(BW_FENCED)},
     {"released: trim moves",
-     NONE,
+     6,
      {{"p", 4}, {"q", 6}},
      "l",
      NO_PIN,
      {{"p", 104}},
      MADE,
-     NONE,
+     6,
      {{"q", 6}},
      6},
     {"released, the hold keeps",
@@ -109,7 +101,7 @@ static const pin_case pin_cases[] = {
      {{"q", 6}},
      3},
     {"the last released sets the hold",
-     NONE,
+     6,
      {{"p", 6}},
      "l",
      NO_PIN,
@@ -129,7 +121,7 @@ static const pin_case pin_cases[] = {
      {{0}},
      3},
     {"all released at once: the newest",
-     NONE,
+     6,
      {{"p", 4}, {"q", 6}},
      "l",
      NO_PIN,
@@ -139,7 +131,7 @@ static const pin_case pin_cases[] = {
      {{0}},
      6},
     {"all released at once, named the other way",
-     NONE,
+     6,
      {{"p", 6}, {"q", 4}},
      "l",
      NO_PIN,
@@ -148,41 +140,32 @@ static const pin_case pin_cases[] = {
      6,
      {{0}},
      6},
-    {"released already", NONE, {{"p", 4}}, "l", NO_PIN, {{"q", 106}}, THERE},
-    {"the id was used anew", NONE, {{"p", 4}}, "l", NO_PIN, {{"p", 106}}, THERE},
-    {"nothing at all", NONE, {{"p", 4}}, "l", NO_PIN, {{0}}, THERE},
-    {"pin and release", NONE, {{"p", 4}}, "l", {"q", 6}, {{"p", 104}}, MADE, NONE, {{"q", 6}}, 6},
+    {"released already", 4, {{"p", 4}}, "l", NO_PIN, {{"q", 106}}, THERE},
+    {"the id was used anew", 4, {{"p", 4}}, "l", NO_PIN, {{"p", 106}}, THERE},
+    {"nothing at all", 4, {{"p", 4}}, "l", NO_PIN, {{0}}, THERE},
+    {"pin and release", 4, {{"p", 4}}, "l", {"q", 6}, {{"p", 104}}, MADE, 6, {{"q", 6}}, 6},
     {"pin there, release not",
-     NONE,
+     6,
      {{"p", 4}, {"q", 6}},
      "l",
      {"q", 6},
      {{"p", 104}},
      MADE,
-     NONE,
+     6,
      {{"q", 6}},
      6},
     {"pin not, release done",
-     NONE,
+     6,
      {{"q", 6}},
      "l",
      {"r", 8},
      {{"p", 104}},
      MADE,
-     NONE,
+     8,
      {{"q", 6}, {"r", 8}},
      6},
-    {"overwritten in place",
-     NONE,
-     {{"p", 4}},
-     "l",
-     {"p", 6},
-     {{"p", 104}},
-     MADE,
-     NONE,
-     {{"p", 6}},
-     6},
-    {"overwritten below", NONE, {{"p", 6}}, "l", {"p", 4}, {{"p", 106}}, MADE, NONE, {{"p", 4}}, 4},
+    {"overwritten in place", 4, {{"p", 4}}, "l", {"p", 6}, {{"p", 104}}, MADE, 6, {{"p", 6}}, 6},
+    {"overwritten below", 6, {{"p", 6}}, "l", {"p", 4}, {{"p", 106}}, MADE, 6, {{"p", 4}}, 4},
     {"overwritten, below the hold",
      5,
      {{"p", 3}},
@@ -194,26 +177,20 @@ static const pin_case pin_cases[] = {
      {{"p", 4}},
      4},
     {"overwritten by another nonce",
-     NONE,
+     4,
      {{"p", 4}},
      "l",
      {"p", 6},
      {{"p", 999}},
      REFUSED(BW_PIN_EXISTS)},
     {"refused whole",
-     NONE,
+     6,
      {{"p", 4}, {"q", 6}},
      "l",
      {"r", 11},
      {{"p", 104}},
      REFUSED(BW_BEYOND_END)},
-    {"made and released at once",
-     NONE,
-     {{"q", 6}},
-     "l",
-     {"p", 4},
-     {{"p", 104}},
-     REFUSED(BW_INVALID)},
+    {"made and released at once", 6, {{"q", 6}}, "l", {"p", 4}, {{"p", 104}}, REFUSED(BW_INVALID)},
 };
 
 static pin pin_at(const char *id, uint64_t step)
@@ -225,9 +202,11 @@ static pin pin_at(const char *id, uint64_t step)
 
 static group group_of(const pin_case *t, pin pins[3])
 {
-    group g = {.name = view_text("g"), .launch = view_text("l"), .launch_number = 7, .pins = pins};
-    g.has_hold = t->hold != NONE;
-    g.hold = g.has_hold ? t->hold : 0;
+    group g = {.name = view_text("g"),
+               .launch = view_text("l"),
+               .launch_number = 7,
+               .hold = t->hold,
+               .pins = pins};
     while (g.pin_count < 3 && t->pins[g.pin_count].id != NULL) {
         pins[g.pin_count] = pin_at(t->pins[g.pin_count].id, t->pins[g.pin_count].step);
         g.pin_count++;
@@ -241,10 +220,13 @@ static void check_group(const pin_case *t, const manifest *draft)
     uint32_t count = 0;
     while (count < 3 && t->after[count].id != NULL)
         count++;
-    if (g->has_hold != (t->hold_after != NONE) || g->hold != (g->has_hold ? t->hold_after : 0) ||
-        g->pin_count != count || draft->trim != t->trim)
-        fail_msg("%s: hold %u %u, %u pins, trim %u", t->name, g->has_hold, (unsigned)g->hold,
-                 g->pin_count, (unsigned)draft->trim);
+    if (g->hold != t->hold_after || g->pin_count != count || draft->trim != t->trim)
+        fail_msg("%s: hold %u, %u pins, trim %u", t->name, (unsigned)g->hold, g->pin_count,
+                 (unsigned)draft->trim);
+    bool there = t->wanted.id == NULL;
+    for (uint32_t k = 0; k < 3 && !there && t->pins[k].id != NULL; k++)
+        there = strcmp(t->pins[k].id, t->wanted.id) == 0 && t->pins[k].step == t->wanted.step;
+    assert_int_equal(g->pinned, !there && t->wanted.step >= t->hold);
     for (uint32_t k = 0; k < count; k++) {
         const pin p = pin_at(t->after[k].id, t->after[k].step);
         assert_true(view_equal(g->pins[k].id, p.id));
@@ -305,11 +287,13 @@ static void the_last_pin_of_one_of_two_groups(void **state)
     group groups[2] = {{.name = view_text("g"),
                         .launch = view_text("l"),
                         .launch_number = 7,
+                        .hold = 3,
                         .pins = &old,
                         .pin_count = 1},
                        {.name = view_text("h"),
                         .launch = view_text("k"),
                         .launch_number = 1,
+                        .hold = 8,
                         .pins = &new,
                         .pin_count = 1}};
     base.groups = groups;
@@ -324,7 +308,7 @@ static void the_last_pin_of_one_of_two_groups(void **state)
     intent_result result;
     assert_int_equal(try_intent(&i, &base, &draft, &result), INTENT_CANDIDATE);
     assert_int_equal(draft.trim, 3); /* the hold stays where the pin was */
-    assert_true(draft.groups[0].has_hold);
+    assert_int_equal(draft.groups[0].hold, 3);
     assert_int_equal(draft.groups[1].pin_count, 1);
     sound(&draft, &base);
     i.pin.pin = &next;
@@ -332,6 +316,42 @@ static void the_last_pin_of_one_of_two_groups(void **state)
     assert_int_equal(draft.trim, 8); /* the other group's pin, though its id is the same */
     assert_int_equal(draft.groups[1].pins[0].step, 8);
     harmless_again(&i, &draft, &base);
+}
+
+/* T15: resumed before all its pins, a job pins a step and gives that pin back: what is left is of
+ * the life that was rolled back, and the steps that this one has not read yet stay all the same. */
+static void the_pins_of_another_life(void **state)
+{
+    (void)state;
+    producer_entry entries[1] = {entry_of("m", 1, &mine)};
+    manifest base = base_of(entries, 1), draft;
+    base_publish(&base, &entries[0], 10);
+    pin pins[2] = {pin_at("p", 4), pin_at("q", 8)};
+    group g = {.name = view_text("g"),
+               .launch = view_text("l"),
+               .launch_number = 7,
+               .hold = 2,
+               .pins = pins,
+               .pin_count = 2};
+    base.groups = &g;
+    base.group_count = 1;
+    base.trim = 2;
+    const pin made = pin_at("r", 6);
+    const pin_key all[] = {{view_text("p"), 104}, {view_text("q"), 108}, {view_text("r"), 106}};
+    intent i = {.kind = INTENT_PIN,
+                .pin = {.group = view_text("g"), .launch = view_text("l"), .pin = &made}};
+    intent_result result;
+    assert_int_equal(try_intent(&i, &base, &draft, &result), INTENT_CANDIDATE);
+    manifest *pinned = next_of(&draft, &base);
+    i.pin.pin = NULL;
+    i.pin.releases = all;
+    for (i.pin.release_count = 1; i.pin.release_count <= 3; i.pin.release_count++) {
+        assert_int_equal(try_intent(&i, pinned, &draft, &result), INTENT_CANDIDATE);
+        assert_int_equal(draft.groups[0].hold, 6);
+        assert_int_equal(draft.trim, 6);
+        harmless_again(&i, &draft, pinned);
+    }
+    manifest_unref(pinned);
 }
 
 /* The release of a checkpoint whose reply was lost, applied again after the id was used anew. */
@@ -345,6 +365,7 @@ static void a_release_applied_again_after_its_id_was_used_anew(void **state)
     group g = {.name = view_text("g"),
                .launch = view_text("l"),
                .launch_number = 7,
+               .hold = 5,
                .pins = pins,
                .pin_count = 2};
     base.groups = &g;
@@ -389,6 +410,7 @@ static void what_cannot_be(void **state)
     group g = {.name = view_text("g"),
                .launch = view_text("l"),
                .launch_number = 7,
+               .hold = 5,
                .pins = many,
                .pin_count = PINS_MAX};
     pin wanted = pin_at("p", 6);
@@ -430,6 +452,7 @@ static void the_same_pin_again(void **state)
     group g = {.name = view_text("g"),
                .launch = view_text("l"),
                .launch_number = 7,
+               .hold = 4,
                .pins = &there,
                .pin_count = 1};
     base.groups = &g;
@@ -438,6 +461,13 @@ static void the_same_pin_again(void **state)
                 .pin = {.group = view_text("g"), .launch = view_text("l"), .pin = &wanted}};
     intent_result result;
     assert_int_equal(try_intent(&i, &base, &draft, &result), INTENT_ALREADY);
+    /* Made by the launch before this one, which came back from step 2 and is as far again. */
+    g.hold = 2;
+    base.trim = 2;
+    assert_int_equal(try_intent(&i, &base, &draft, &result), INTENT_CANDIDATE);
+    assert_true(draft.groups[0].hold == 4 && draft.groups[0].pinned && draft.trim == 4);
+    assert_int_equal(draft.groups[0].pin_count, 1);
+    harmless_again(&i, &draft, &base);
     wanted.item = 2;
     assert_int_equal(try_intent(&i, &base, &draft, &result), INTENT_REFUSED);
     assert_int_equal(result.status, BW_PIN_EXISTS);
@@ -455,11 +485,7 @@ static void a_sealed_namespace_takes_pins(void **state)
     manifest base = base_of(entries, 1), draft;
     base_publish(&base, &entries[0], 10);
     base.sealed = true;
-    group g = {.name = view_text("g"),
-               .launch = view_text("l"),
-               .launch_number = 7,
-               .has_hold = true,
-               .hold = 1};
+    group g = {.name = view_text("g"), .launch = view_text("l"), .launch_number = 7, .hold = 1};
     base.groups = &g;
     base.group_count = 1;
     const pin wanted = pin_at("p", 6);
@@ -475,6 +501,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pin_table),
+        cmocka_unit_test(the_pins_of_another_life),
         cmocka_unit_test(the_last_pin_of_one_of_two_groups),
         cmocka_unit_test(a_release_applied_again_after_its_id_was_used_anew),
         cmocka_unit_test(what_cannot_be),

@@ -36,7 +36,6 @@ static void set_up(limits *s, uint32_t producers)
     s->group = (group){.name = view_text("train"),
                        .launch = view_text("one"),
                        .launch_number = 1,
-                       .has_hold = true,
                        .last_version = 7,
                        .pins = s->pins};
     s->base.groups = &s->group;
@@ -64,8 +63,8 @@ static void max_bytes(limits *s, uint64_t bytes)
 
 static void pins_at(limits *s, uint64_t older, uint64_t newer)
 {
-    s->group.has_hold = false;
-    s->group.hold = 0;
+    s->group.pinned = true;
+    s->group.hold = newer;
     s->group.pin_count = 2;
     s->pins[0] = (pin){.id = view_text("c1"), .nonce = 1, .step = older};
     s->pins[1] = (pin){.id = view_text("c2"), .nonce = 2, .step = newer};

@@ -418,14 +418,10 @@ static void launches_take_their_start(void **state)
 {
     (void)state;
     const cursor c = {.dp = 4, .step = 7};
-    group g = {.name = view_text("g"),
-               .launch = view_text("l"),
-               .launch_number = 1,
-               .has_hold = true,
-               .hold = 7};
+    group g = {.name = view_text("g"), .launch = view_text("l"), .launch_number = 1, .hold = 7};
     const launch_start starts[] = {LAUNCH_CURSOR, LAUNCH_GROUP};
     uint32_t refused = 0;
-    assert_int_equal(launch_hash(&c, 7, 0, &g.cursor_hash), BW_OK);
+    assert_int_equal(launch_hash(&c, LAUNCH_CURSOR, 7, 0, &g.cursor_hash), BW_OK);
     scarcity_begin(13, 6);
     for (uint32_t i = 0; i < 200; i++) {
         uint64_t step = 0;

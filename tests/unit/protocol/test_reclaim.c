@@ -325,7 +325,7 @@ static void orphans_go_on_proof_only(void **state)
 static void begin_page(scene *s, actor *more, uint32_t count)
 {
     for (uint32_t k = 0; k < count; k++) {
-        char id[8];
+        char id[16];
         (void)snprintf(id, sizeof id, "a%u", k);
         actor_start(&more[k], &s->w, id);
         actor_open(&more[k]);

@@ -178,6 +178,23 @@ static void a_commit_that_came_too_late(void **state)
     tear_down(&s);
 }
 
+/* Deletes that are answered past the deadline: what they did is committed, or the next pass would
+ * do the same again. */
+static void deletes_that_took_all_the_time(void **state)
+{
+    (void)state;
+    scene s;
+    set_up(&s, 6, &applied);
+    world_fault(&s.w, FAULT_HOLD, STORE_DELETE, "", 0, 1, STORE_PENDING);
+    begin(&s);
+    assert_false(drive(&s));
+    s.w.now_ns += 200 * NS_PER_S;
+    assert_true(world_release(&s.w, &reclaim_machine, s.reclaim, true, STORE_PENDING));
+    assert_int_equal(reclaim_reported(s.reclaim)->status, BW_OK);
+    assert_int_equal(swept(&s), 5);
+    tear_down(&s);
+}
+
 /* ---- limits ---- */
 
 static void only_manifests(void **state)
@@ -313,6 +330,7 @@ int main(void)
         cmocka_unit_test(deletes_that_fail),
         cmocka_unit_test(segments_that_cannot_be_read),
         cmocka_unit_test(a_commit_that_came_too_late),
+        cmocka_unit_test(deletes_that_took_all_the_time),
         cmocka_unit_test(only_manifests),
         cmocka_unit_test(more_names_than_one_delete_takes),
         cmocka_unit_test(more_orphans_than_are_judged_at_once),

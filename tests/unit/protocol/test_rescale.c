@@ -83,6 +83,7 @@ static void same_cursor(job *j, const manifest *m, cursor *out)
         cursor other;
         assert_int_equal(handout_cursor(j->ranks[d], m, &other), BW_OK);
         assert_true(cursor_equal(out, &other));
+        cursor_free(&other);
     }
 }
 
@@ -154,6 +155,7 @@ static void chains_of_changes_lose_nothing(void **state)
                 while (rounds-- > 0 &&
                        handout_last(j.ranks[0], handout_reading(j.ranks[0])) < STEPS)
                     round_of(&j, &g, 12, &a);
+                cursor_free(&at);
                 same_cursor(&j, &m, &at);
                 taken++;
             } else {
@@ -169,6 +171,7 @@ static void chains_of_changes_lose_nothing(void **state)
             for (uint32_t d = 0; d < 24; d++)
                 for (uint32_t i = 0; i < 12; i++)
                     assert_true(s < at.step ? a.times[s][d][i] == 1 : a.times[s][d][i] <= 1);
+        cursor_free(&at);
     }
     assert_true(taken > 1000);
     assert_true(refused > 100);

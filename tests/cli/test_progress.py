@@ -1,0 +1,98 @@
+# SPDX-FileCopyrightText: The BatchWeave authors
+# SPDX-License-Identifier: Apache-2.0
+"""Progress: how fast, and how long still, on stderr; what is data stays as it is."""
+
+import json
+import re
+import signal
+import time
+import unittest
+
+import harness
+
+RATE = r"[\d.]+ [kMG]?B/s"
+LEFT = r", (\d+) %, (\d+) s left"
+
+
+class Progress(harness.CliTest):
+    STEPS = 1600
+
+    def paused(self, *words):
+        """Runs a fiftieth of the time for two seconds: a fast machine, too, has something to tell on the way."""
+        process = self.start(*words)
+        for _ in range(20):
+            time.sleep(0.002)
+            process.send_signal(signal.SIGSTOP)
+            time.sleep(0.098)
+            process.send_signal(signal.SIGCONT)
+        return self.finish(process, timeout=120)
+
+    def told(self, result, pattern):
+        lines = re.findall(f"(?m)^batchweave: {pattern}$", result.err)
+        self.assertTrue(lines, result.err)
+        return lines
+
+    def assert_share(self, part, whole, percent):
+        self.assertAlmostEqual(part / whole, int(percent) / 100, delta=0.02)
+
+    def test_of_a_life(self):
+        self.init(1, 1, "--part-size", 4096, "--block-size", 64)
+        frames = self.write_frames("frames", [b"x" * 2000] * self.STEPS)
+        result = self.paused("produce", self.url, "--id", "p", f"frames:{frames}", "--progress")
+        for offset, percent, _ in self.told(
+                result, rf"p: offset (\d+), \d+ batches committed, \d+ behind, {RATE}{LEFT}"):
+            self.assert_share(int(offset), self.STEPS, percent)
+        self.run_cli("seal", self.url)
+
+        result = self.paused("verify", self.url, "--deep", "--progress", "-o", "json")
+        for step, percent, _ in self.told(result, rf"step (\d+) of {self.STEPS}, [\d.]+ steps/s, {RATE}{LEFT}"):
+            self.assert_share(int(step), self.STEPS, percent)
+        self.assertNotIn(b"progress", result.out)
+        self.assertTrue(json.loads(result.out.splitlines()[-1])["clean"])
+
+        half = self.STEPS // 2
+        words = ["consume", self.url, "--world", 1, "--group", "t", "--set", "reclaim=false", "--progress",
+                 "--pin-every", half]
+        shown = rf"step (\d+), [\d.]+ steps/s, (\d+) more are committed{LEFT}"
+        for step, ahead, percent, _ in self.told(self.paused(*words, "--steps", half), shown):
+            self.assertEqual(int(step) + int(ahead), self.STEPS)
+            self.assert_share(int(step), half, percent)
+        for step, _, percent, _ in self.told(self.paused(*words), shown):  # to the end of a sealed namespace
+            self.assert_share(int(step) - half, half, percent)
+
+        result = self.paused("gc", self.url, "--apply", "--progress")
+        self.told(result, rf"step \d+ of {self.STEPS}, [\d.]+ steps/s, {RATE}{LEFT}")
+        self.assertIn(f"deleted the data of {self.STEPS} steps", result.out.decode())
+
+    def test_where_the_whole_is_not_known(self):
+        self.init(1, 1)
+        child = "python3 -c 'import sys,time\nfor _ in range(25): sys.stdout.buffer.write(bytes([1,0,0,0,65]));" \
+                "sys.stdout.buffer.flush(); time.sleep(.06)'"
+        result = self.run_cli("produce", self.url, "--id", "p", "--exec", child, "--progress")
+        self.told(result, rf"p: offset \d+, \d+ batches committed, \d+ behind, {RATE}")
+        result = self.run_cli("consume", self.url, "--world", 1, "--step-ms", 100, "--timeout", 1, "--progress",
+                              expect=2)
+        self.told(result, r"step \d+, [\d.]+ steps/s, \d+ more are committed")
+        self.assertNotIn("left", result.err)
+
+    def test_of_every_input(self):
+        """How far the input was read, whatever it is made of."""
+        (self.folder / "lines").write_bytes(b'{"a": "%s"}\n' % (b"x" * 300) * 1200)
+        (self.folder / "tokens.bin").write_bytes(bytes(2 * 64 * 1600))
+        (self.folder / "text").write_bytes(b"y" * 64 * 1600)
+        self.init(1, 1)
+        for k, words in enumerate((["jsonl:lines", "--epochs", 2], ["tokens:tokens.bin", "--seq-len", 64],
+                                   ["text:text", "--seq-len", 64])):
+            result = self.paused("produce", self.url, "--id", f"p{k}", "--progress", *words)
+            whole = self.json_line("info", self.url)["producers"][k]["offset"]
+            for offset, percent, _ in self.told(result, rf"p{k}: offset (\d+), .*/s{LEFT}"):
+                self.assert_share(int(offset), whole, percent)
+
+    def test_only_where_it_is_wanted(self):
+        self.init(1, 1)
+        frames = self.write_frames("frames", [b"x" * 100] * 800)
+        self.assertEqual(self.paused("produce", self.url, "--id", "p", f"frames:{frames}").err, "")
+
+
+if __name__ == "__main__":
+    unittest.main()
