@@ -12,18 +12,20 @@ import harness
 
 RATE = r"[\d.]+ [kMG]?B/s"
 LEFT = r", (\d+) %, (\d+) s left"
+# A few hundred batches a second at most.
+SLOWLY = ["--set", "policy=fixed:20", "--set", "staged_batches=8"]
 
 
 class Progress(harness.CliTest):
     STEPS = 1600
 
     def paused(self, *words):
-        """Runs a fiftieth of the time for two seconds: a fast machine, too, has something to tell on the way."""
+        """Runs little of the time for three seconds: a fast machine, too, has something to tell on the way."""
         process = self.start(*words)
-        for _ in range(20):
-            time.sleep(0.002)
+        for _ in range(15):
+            time.sleep(0.005)
             process.send_signal(signal.SIGSTOP)
-            time.sleep(0.098)
+            time.sleep(0.195)
             process.send_signal(signal.SIGCONT)
         return self.finish(process, timeout=120)
 
@@ -38,7 +40,7 @@ class Progress(harness.CliTest):
     def test_of_a_life(self):
         self.init(1, 1, "--part-size", 4096, "--block-size", 64)
         frames = self.write_frames("frames", [b"x" * 2000] * self.STEPS)
-        result = self.paused("produce", self.url, "--id", "p", f"frames:{frames}", "--progress")
+        result = self.run_cli("produce", self.url, "--id", "p", f"frames:{frames}", "--progress", *SLOWLY)
         for offset, percent, _ in self.told(
                 result, rf"p: offset (\d+), \d+ batches committed, \d+ behind, {RATE}{LEFT}"):
             self.assert_share(int(offset), self.STEPS, percent)
@@ -52,12 +54,12 @@ class Progress(harness.CliTest):
 
         half = self.STEPS // 2
         words = ["consume", self.url, "--world", 1, "--group", "t", "--set", "reclaim=false", "--progress",
-                 "--pin-every", half]
+                 "--pin-every", half, "--step-ms", 3]
         shown = rf"step (\d+), [\d.]+ steps/s, (\d+) more are committed{LEFT}"
-        for step, ahead, percent, _ in self.told(self.paused(*words, "--steps", half), shown):
+        for step, ahead, percent, _ in self.told(self.run_cli(*words, "--steps", half), shown):
             self.assertEqual(int(step) + int(ahead), self.STEPS)
             self.assert_share(int(step), half, percent)
-        for step, _, percent, _ in self.told(self.paused(*words), shown):  # to the end of a sealed namespace
+        for step, _, percent, _ in self.told(self.run_cli(*words), shown):  # to the end of a sealed namespace
             self.assert_share(int(step) - half, half, percent)
 
         result = self.paused("gc", self.url, "--apply", "--progress")
@@ -83,7 +85,7 @@ class Progress(harness.CliTest):
         self.init(1, 1)
         for k, words in enumerate((["jsonl:lines", "--epochs", 2], ["tokens:tokens.bin", "--seq-len", 64],
                                    ["text:text", "--seq-len", 64])):
-            result = self.paused("produce", self.url, "--id", f"p{k}", "--progress", *words)
+            result = self.run_cli("produce", self.url, "--id", f"p{k}", "--progress", *SLOWLY, *words)
             whole = self.json_line("info", self.url)["producers"][k]["offset"]
             for offset, percent, _ in self.told(result, rf"p{k}: offset (\d+), .*/s{LEFT}"):
                 self.assert_share(int(offset), whole, percent)
@@ -91,7 +93,8 @@ class Progress(harness.CliTest):
     def test_only_where_it_is_wanted(self):
         self.init(1, 1)
         frames = self.write_frames("frames", [b"x" * 100] * 800)
-        self.assertEqual(self.paused("produce", self.url, "--id", "p", f"frames:{frames}").err, "")
+        result = self.run_cli("produce", self.url, "--id", "p", f"frames:{frames}", *SLOWLY)
+        self.assertEqual(result.err, "")
 
 
 if __name__ == "__main__":
