@@ -34,10 +34,20 @@ static void part_name(const batch_check *b, uint32_t part, object_key *key)
     key_part(key, b->d->id, r->epoch, r->seq, r->nonce, part);
 }
 
+/* What is gone because a sweep got there meanwhile is none. */
 static bw_status finding(batch_check *b, bw_status status, const char *code, uint32_t part,
                          bw_error *error)
 {
     object_key key;
+    bw_error why;
+    bool trimmed = false;
+    if (status == BW_NOT_FOUND) {
+        const bw_status asked = verify_is_trimmed(b->v, b->step, false, &trimmed, &why);
+        if (asked != BW_OK)
+            error_copy(error, &why);
+        if (asked != BW_OK || trimmed)
+            return asked;
+    }
     part_name(b, part, &key);
     return verify_judge(b->v, status, code, key.text, b->step, error);
 }
@@ -229,12 +239,6 @@ static bw_status check_sizes(batch_check *b, bool *whole, bw_error *error)
             continue;
         }
         *whole = false;
-        if (status == BW_NOT_FOUND) {
-            bool trimmed = false;
-            BW_TRY(verify_is_trimmed(b->v, b->step, false, &trimmed, error));
-            if (trimmed)
-                continue;
-        }
         if (status == BW_OK)
             status = error_set(error, BW_CORRUPT,
                                "the part has %" PRIu64 " bytes where %" PRIu64 " belong", bytes,
@@ -260,12 +264,6 @@ static bw_status check_batch(batch_check *b, bw_error *error)
     const uint32_t last = b->d->shape.parts - 1u;
     if (b->d->shape.form == FORM_FOOTER || deep) {
         const bw_status status = read_footer(b, error);
-        if (status == BW_NOT_FOUND) {
-            bool trimmed = false;
-            BW_TRY(verify_is_trimmed(b->v, b->step, false, &trimmed, NULL));
-            if (trimmed)
-                return BW_OK;
-        }
         if (status != BW_OK)
             BW_TRY(finding(b, status, "FOOTER", last, error));
         /* Without it the places of this form are not known, and the bytes cannot be told apart. */

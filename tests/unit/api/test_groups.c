@@ -406,8 +406,7 @@ static int all_goes_on(void *context, const char *json)
     l->went_on = true;
     for (uint64_t k = 0; k < 8; k++) /* so many versions that the next one is retired */
         publish(l->w, "q", 4 * k, 4);
-    bw_config *config =
-        settings("rank", "0", "world", "1", "launch", "one", "start", "latest", NULL);
+    bw_config *config = settings("dp", "1", "d", "0", "launch", "one", "start", "latest", NULL);
     bw_consumer *c;
     expect_ok(l->w,
               bw_consumer_open(l->w->space, "train", config, NULL, 30 * SECOND, &c, l->w->error));
@@ -449,6 +448,48 @@ static void a_sweep_passes_who_verifies(void **state)
     scene_close(&w);
 }
 
+static int damage_one(const char *path, const struct stat *st, int flag, struct FTW *at)
+{
+    (void)st;
+    (void)at;
+    if (flag != FTW_F)
+        return 0;
+    FILE *file = fopen(path, "r+b");
+    assert_non_null(file);
+    assert_int_equal(fseek(file, 70, SEEK_SET), 0);
+    const int byte = fgetc(file);
+    assert_int_equal(fseek(file, 70, SEEK_SET), 0);
+    assert_int_equal(fputc(byte ^ 1, file), byte ^ 1);
+    assert_int_equal(fclose(file), 0);
+    return 1;
+}
+
+/* … also within one step: of its two slices the first is damaged, and told; then the sweep comes.
+ */
+static void a_sweep_passes_between_two_slices(void **state)
+{
+    (void)state;
+    scene w;
+    char data[160];
+    scene_open(&w, "2", "1", NULL);
+    publish(&w, "p", 0, 1);
+    (void)snprintf(data, sizeof data, "%s/ns/data", w.directory);
+    assert_int_equal(nftw(data, damage_one, 16, FTW_PHYS), 1);
+    bw_space *space = scene_space(&w, false);
+    bw_error *error = bw_error_new();
+    bw_config *config = settings("deep", "true", NULL);
+    look l = {.w = &w};
+    const bw_status status = bw_space_report(space, "verify", config, all_goes_on, &l, error);
+    if (status != BW_UNCLEAN)
+        fail_msg("%s", bw_error_message(error));
+    assert_true(l.went_on);
+    assert_int_equal(l.findings, 1);
+    bw_config_free(config);
+    bw_error_free(error);
+    bw_space_close(space);
+    scene_close(&w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -460,6 +501,7 @@ int main(void)
         cmocka_unit_test(operators_remove_and_forget),
         cmocka_unit_test(a_reader_without_a_group_holds_nothing),
         cmocka_unit_test(a_sweep_passes_who_verifies),
+        cmocka_unit_test(a_sweep_passes_between_two_slices),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
