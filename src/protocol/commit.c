@@ -92,7 +92,8 @@ void commit_start(commit *c, intent *i, view committer, int64_t now_ns, int64_t 
     c->committer = committer;
     c->now_ns = c->base_ns = now_ns;
     c->deadline_ns = deadline_ns;
-    c->fresh = c->doubt = false;
+    c->fresh = c->trusts && MUTANT(trust_is_fresh);
+    c->doubt = false;
     c->page_missing = 0;
     if (held == NULL) {
         commit_walk(c, CHAIN_OPEN);
@@ -102,7 +103,7 @@ void commit_start(commit *c, intent *i, view committer, int64_t now_ns, int64_t 
     } else {
         commit_consider(c);
     }
-    c->trusts = false;
+    c->trusts = c->trusts && MUTANT(trust_stays);
     sound(c);
 }
 

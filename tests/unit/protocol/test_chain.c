@@ -523,6 +523,77 @@ static void a_look_at_retired_names(void **state)
     tear_down(&s);
 }
 
+static bw_status look_ends(world *w, chain *c, uint64_t version)
+{
+    chain_look(c, version, w->now_ns);
+    assert_true(world_run(w, &chain_machine, c));
+    return chain_result(c, NULL);
+}
+
+/* Damaged once it is read again; damaged twice it stands in the way, or is a ghost. Whatever comes,
+ * what is held stays held. */
+static void a_look_at_what_is_damaged(void **state)
+{
+    (void)state;
+    scene s;
+    set_up(&s, 9);
+    chain *c = world_chain(&s.w), *d = world_chain(&s.w);
+    chain_forgive_gaps(c);
+    chain_forgive_gaps(d);
+    while (!world_has_manifest(&s.w, 30))
+        actor_publish(&s.p, 1);
+    world_fault(&s.w, FAULT_FLIP, STORE_GET, "manifest/", 0, 2, STORE_PENDING);
+    assert_int_equal(look_ends(&s.w, c, 12), BW_CHAIN_BLOCKED);
+    world_fault(&s.w, FAULT_SAY, STORE_GET, "manifest/", 0, 1, STORE_DENIED);
+    assert_int_equal(look_ends(&s.w, c, 12), BW_DENIED);
+    world_fault(&s.w, FAULT_SAY, STORE_GET, "retired/", 0, 1, STORE_DENIED);
+    assert_int_equal(look_ends(&s.w, c, 12), BW_DENIED);
+    world_fault(&s.w, FAULT_SAY, STORE_GET, "manifest/", 0, 100, STORE_RETRY);
+    assert_int_equal(look_ends(&s.w, c, 12), BW_IO);
+    world_calm(&s.w);
+    assert_int_equal(chain_held(c)->version, 9);
+    world_fault(&s.w, FAULT_FLIP, STORE_GET, "manifest/", 0, 1, STORE_PENDING);
+    assert_true(looks(&s.w, c, 12));
+    assert_int_equal(chain_held(c)->version, 12);
+    world_fault(&s.w, FAULT_SAY, STORE_GET, "manifest/", 0, 3, STORE_RETRY);
+    assert_true(looks(&s.w, c, 13));
+    assert_int_equal(chain_held(c)->version, 13);
+    (void)world_sweep(&s.w);
+    assert_int_equal(mem_space_set(s.w.space, "manifest/00000000000000000011.manifest", "x", 1),
+                     BW_OK);
+    assert_true(looks(&s.w, d, 11));
+    assert_int_equal(chain_held(d)->version, 30);
+    chain_free(c);
+    chain_free(d);
+    tear_down(&s);
+}
+
+/* The version after what is held has to follow it, looked at or walked to. */
+static void a_look_meets_a_break_in_the_links(void **state)
+{
+    (void)state;
+    scene s, t;
+    const uint8_t *bytes;
+    size_t size;
+    set_up(&s, 3);
+    set_up(&t, 2);
+    chain *c = world_chain(&s.w);
+    chain_forgive_gaps(c);
+    actor_publish(&t.p, 2);
+    actor_publish(&t.p, 1);
+    assert_true(mem_space_get(t.w.space, "manifest/00000000000000000004.manifest", &bytes, &size));
+    uint8_t *copy = mem_dup(bytes, size);
+    assert_non_null(copy);
+    assert_int_equal(mem_space_set(s.w.space, "manifest/00000000000000000004.manifest", copy, size),
+                     BW_OK);
+    assert_int_equal(look_ends(&s.w, c, 4), BW_CHAIN_BLOCKED);
+    assert_int_equal(chain_held(c)->version, 3);
+    chain_free(c);
+    mem_free(copy);
+    tear_down(&s);
+    tear_down(&t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -536,6 +607,8 @@ int main(void)
         cmocka_unit_test(polls_are_cheap),
         cmocka_unit_test(a_look_ahead),
         cmocka_unit_test(a_look_at_retired_names),
+        cmocka_unit_test(a_look_at_what_is_damaged),
+        cmocka_unit_test(a_look_meets_a_break_in_the_links),
         cmocka_unit_test(a_reader_far_behind_gallops),
         cmocka_unit_test(a_gap_check_meets_bad_segments),
         cmocka_unit_test(a_long_poll_meets_a_swept_segment),
