@@ -142,6 +142,7 @@
     X(LOOK_GHOST, "a look at a retired name found a ghost")                                        \
     X(LOOK_FAILED, "a look failed, and a commit found out why")                                    \
     X(LOOK_KILLED, "a producer died in the middle of a look")                                      \
+    X(HINT_UNDER_WAY, "a commit began while a hint was under way")                                 \
     X(TRUST_LOST, "a base that was trusted was another's by the time of the create")               \
     X(TRUST_OLD, "a base that was trusted was not the newest any more")                            \
     X(TRUST_RETIRED, "the version after a base that was trusted had been retired")

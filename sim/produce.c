@@ -463,7 +463,7 @@ void produce_advance(process *p)
         tell(p, d);
         if (!p->alive || s->violated)
             return;
-        d->committing = process_busy(p);
+        d->committing = s->plan.turns ? !commit_may_start(d->commit) : process_busy(p);
     }
     if (d->looking && !process_busy(p)) {
         turns_looked(p);

@@ -58,6 +58,10 @@ int64_t turns_due(process *p)
     } else {
         d->advice = turn_ask(&d->turn, d->staged_ns, now_ns);
     }
+    /* With a hint under way it does not look: the process drives one machine at a time. */
+    const bool looks = d->advice.act == TURN_LOOK || d->advice.act == TURN_CATCH_UP;
+    if (looks && process_busy(p))
+        d->advice.act = TURN_VISIT;
     return d->advice.act == TURN_WAIT ? d->advice.at_ns : now_ns;
 }
 
@@ -120,6 +124,7 @@ void turns_commit(process *p)
 {
     producer *d = p->state;
     const uint64_t held = chain_held(d->chain)->version;
+    MARK_IF(p->sim, HINT_UNDER_WAY, process_busy(p));
     if (d->advice.act != TURN_COMMIT)
         return;
     d->trusted_newest = held == vstore_newest(p->sim->store);

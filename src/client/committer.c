@@ -20,6 +20,8 @@
 #define PUBLISH_MAX 16384u
 /* How often a commit that takes long is looked at: is it overdue, has it an outcome already? */
 #define LOOK_NS (100 * NS_PER_MS)
+/* So long a look waits for a hint: some puts' time. */
+#define HINT_NS (500 * NS_PER_MS)
 
 static int64_t now(void)
 {
@@ -278,12 +280,17 @@ static bw_status drive_attempt(bw_producer *p)
     }
 }
 
-/* What the last commit left to do must be done before the next. */
-static bw_status settle_machine(bw_producer *p)
+/* What the last commit left to do must be done before the next, but for a hint: it is waited for
+ * until then at most, since a store may be long in taking it, or have no room. */
+static bw_status settle_machine(bw_producer *p, int64_t hint_until_ns)
 {
+    const commit *c = p->worker.commit;
     const machine m = {&commit_machine, p->worker.commit};
     const drive_stop stop = {&p->work, &p->stopping};
-    return drive_run(p->worker.drive, m, TIME_NEVER, &stop);
+    bw_status status = BW_TIMEOUT;
+    while (status == BW_TIMEOUT && (!commit_may_start(c) || now() < hint_until_ns))
+        status = drive_run(p->worker.drive, m, now() + LOOK_NS, &stop);
+    return status == BW_TIMEOUT ? BW_OK : status;
 }
 
 /* Without memory for the members it goes on with those it knew. */
@@ -320,7 +327,7 @@ static void publish(bw_producer *p, work *w)
 {
     commit *c = p->worker.commit;
     const int64_t began_ns = now();
-    if (settle_machine(p) == BW_INTERRUPTED)
+    if (settle_machine(p, 0) == BW_INTERRUPTED)
         return;
     if (w->act == TURN_COMMIT)
         commit_trust_base(c);
@@ -356,13 +363,27 @@ static void publish(bw_producer *p, work *w)
     lock_release(&p->lock);
 }
 
-/* Where it fails, an ordinary commit finds out why, and says so. */
+static void visit(bw_producer *p, work *w)
+{
+    w->act = TURN_VISIT;
+    lock_acquire(&p->lock);
+    attempt_begins_locked(p);
+    lock_release(&p->lock);
+    publish(p, w);
+}
+
+/* Where it fails, an ordinary commit finds out why, and says so. So it is while a hint is under
+ * way: the store handle is the commit's. */
 static void look(bw_producer *p, work *w)
 {
     committer *c = &p->worker;
     const drive_stop stop = {&p->work, &p->stopping};
-    if (settle_machine(p) == BW_INTERRUPTED)
+    if (settle_machine(p, now() + HINT_NS) == BW_INTERRUPTED)
         return;
+    if (commit_machine.running(c->commit)) {
+        visit(p, w);
+        return;
+    }
     const int64_t sent_ns = now();
     if (w->look.act == TURN_LOOK)
         chain_look(c->chain, w->look.version, sent_ns);
@@ -380,11 +401,7 @@ static void look(bw_producer *p, work *w)
                      : turn_caught_up(&c->turn, now(), m, &c->rng);
     if (status == BW_OK)
         return;
-    w->act = TURN_VISIT;
-    lock_acquire(&p->lock);
-    attempt_begins_locked(p);
-    lock_release(&p->lock);
-    publish(p, w);
+    visit(p, w);
 }
 
 static void *committer_run(void *context)

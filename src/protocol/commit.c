@@ -78,9 +78,17 @@ void commit_free(commit *c)
     mem_free(c);
 }
 
+bool commit_may_start(const commit *c)
+{
+    for (uint32_t i = 0; i < c->asks.used; i++)
+        if (c->slots[i].state != ASK_FREE && c->slots[i].role != COMMIT_ASK_HINT)
+            return false;
+    return c->state == STATE_IDLE;
+}
+
 void commit_start(commit *c, intent *i, view committer, int64_t now_ns, int64_t deadline_ns)
 {
-    MUST_OR(!commit_machine.running(c), return );
+    MUST_OR(commit_may_start(c), return );
     MUST_OR(!chain_machine.running(c->chain), return );
     MUST(i->kind < INTENT_KINDS);
     const manifest *held = chain_held(c->chain);
@@ -109,7 +117,7 @@ void commit_start(commit *c, intent *i, view committer, int64_t now_ns, int64_t 
 
 void commit_trust_base(commit *c)
 {
-    MUST(!commit_machine.running(c));
+    MUST(commit_may_start(c));
     MUST(chain_held(c->chain) != NULL);
     c->trusts = true;
 }

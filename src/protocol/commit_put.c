@@ -242,9 +242,19 @@ void commit_page_read(commit *c, ask *a, machine_reply *reply)
     }
 }
 
+/* Its bytes may not be changed then. */
+static bool hint_is_under_way(const commit *c)
+{
+    MUST(c->asks.used <= COMMIT_ASKS);
+    for (uint32_t i = 0; i < c->asks.used; i++)
+        if (c->slots[i].state != ASK_FREE && c->slots[i].role == COMMIT_ASK_HINT)
+            return true;
+    return false;
+}
+
 void commit_put_hint(commit *c, uint64_t version)
 {
-    if (version % HINT_EVERY != 0)
+    if (version % HINT_EVERY != 0 || hint_is_under_way(c))
         return;
     MUST(version > 0);
     MUST(c->state == STATE_IDLE);

@@ -274,12 +274,31 @@ static void test_a_look_that_fails(void **state)
     }
 }
 
+/* The hint is advisory: while the store does not take it, commits go on. */
+static void test_a_hint_that_finds_no_space(void **state)
+{
+    (void)state;
+    static const char *const policies[] = {"naive", "turn"};
+    for (size_t i = 0; i < sizeof policies / sizeof *policies; i++) {
+        stand s;
+        stand_open(&s, 1, "no-space:put:hint:0", false);
+        bw_producer *p = stand_producer(&s, s.space, "p", policies[i]);
+        for (uint64_t k = 1; k <= 70; k++) {
+            stand_put(&s, p, "x", k);
+            stand_expect(&s, producer_flush(p, false, 5 * NS_PER_S, &s.error), BW_OK);
+        }
+        stand_expect(&s, producer_close(p, 0, &s.error), BW_OK);
+        stand_close(&s);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_lost_reply_of_a_commit),
         cmocka_unit_test(test_turns),
         cmocka_unit_test(test_a_look_that_fails),
+        cmocka_unit_test(test_a_hint_that_finds_no_space),
         cmocka_unit_test(test_lost_reply_of_the_open),
         cmocka_unit_test(test_unknown_for_good),
         cmocka_unit_test(test_unknown_then_known),
