@@ -280,9 +280,9 @@ static int measure_in_child(bench *b, const main_options *options, char *const *
 }
 
 /** The exit code. */
-static int run_virtual(main_options *options, int count)
+static int run_virtual(main_options *options, char **names, int count)
 {
-    if (!options->is_virtual || count != 1) {
+    if (!options->is_virtual || count != 1 || strcmp(names[0], cadence_name) != 0) {
         fputs(
             "bw-bench: cadence is measured alone, on a virtual clock: bw-bench cadence --virtual\n",
             stderr);
@@ -310,7 +310,7 @@ int main(int argc, char **argv)
     if (early >= 0)
         return early;
     if (options.is_virtual || (optind < argc && strcmp(argv[optind], cadence_name) == 0))
-        return run_virtual(&options, argc - optind);
+        return run_virtual(&options, argv + optind, argc - optind);
     if (!names_known(argv + optind, argc - optind))
         return 1;
     if (options.program != NULL)

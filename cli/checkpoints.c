@@ -61,16 +61,18 @@ bw_status checkpoints_step(checkpoints *all, uint64_t steps, int64_t timeout_ns,
     const char *old[CHECKPOINTS_MAX];
     uint32_t gone = 0;
     (void)snprintf(id, sizeof id, ID_PREFIX "%020" PRIu64, bw_cursor_step(cursor));
-    /* After going back, checkpoints of steps ahead are of a future that did not happen. */
+    /* After going back, checkpoints of steps ahead are of a future that did not happen: they go,
+     * and do not count. */
+    uint32_t older = 0;
+    while (older < all->count && strcmp(all->ids[older], id) < 0)
+        older++;
     uint32_t kept = 0;
     char keep[CHECKPOINTS_MAX][CHECKPOINT_ID_BYTES];
-    for (uint32_t k = 0; k < all->count; k++) {
-        const bool newest = all->count - k < all->keep;
-        if (newest && strcmp(all->ids[k], id) < 0)
+    for (uint32_t k = 0; k < all->count; k++)
+        if (k < older && older - k < all->keep)
             memcpy(keep[kept++], all->ids[k], CHECKPOINT_ID_BYTES);
         else if (strcmp(all->ids[k], id) != 0)
             old[gone++] = all->ids[k];
-    }
     status = bw_consumer_pin(consumer, id, cursor, old, gone, timeout_ns, error);
     bw_cursor_free(cursor);
     if (status != BW_OK)

@@ -121,14 +121,13 @@ const command command_bench = {
     .operands_max = 16,
     .summary = "Measures this machine, and BatchWeave on it",
     .details =
-        "Names: limits, commit, history, manifest, decode, next, requests, lifecycle; all without\n"
-        "one. What is compared runs in turns; figures are medians, with the least and the "
-        "greatest\n"
-        "of the rounds. Works in directories of its own and removes them. docs/performance.md has\n"
-        "the figures of a complete run. The limits of lifecycle bound bytes, not times: it ends\n"
-        "with exit code 5 when one is missed, --strict or not. cadence --virtual\n"
-        "is apart: many producers of one namespace under each policy, a line each\n"
-        "(docs/design/cadence.md).\n",
+        "Names: limits, commit, history, manifest, states, rivals, decode, next, verified,\n"
+        "memory, restart, requests, lifecycle; all without one. What is compared runs in turns;\n"
+        "figures are medians, with the least and the greatest of the rounds. Works in\n"
+        "directories of its own and removes them. docs/performance.md has the figures of a\n"
+        "complete run. The limits of lifecycle bound bytes, not times: it ends with exit code 5\n"
+        "when one is missed, --strict or not. cadence --virtual is apart: many producers of one\n"
+        "namespace under each policy, a line each (docs/design/cadence.md).\n",
     .options = options,
     .option_count = COUNT_OF(options),
     .examples = examples,

@@ -291,7 +291,7 @@ static void print_summary(const run_state *s, const char *ended)
     }
     FILE *out = args_given(s->c, "digest") ? stderr : stdout;
     const double seconds = (double)(now_ns() - s->began_ns) / SECOND_NS;
-    char size[HUMAN_BYTES];
+    char steps[HUMAN_BYTES], count[HUMAN_BYTES], size[HUMAN_BYTES];
     if (s->c->json)
         fprintf(out,
                 "{\"ended\":\"%s\",\"steps\":%" PRIu64 ",\"next_step\":%" PRIu64
@@ -299,9 +299,10 @@ static void print_summary(const run_state *s, const char *ended)
                 ",\"seconds\":%.3f}\n",
                 ended, s->steps, s->next_step, items, pads, bytes, seconds);
     else
-        fprintf(out,
-                "%s: %" PRIu64 " steps, next is %" PRIu64 "; %" PRIu64 " items, %s in %.1f s\n",
-                ended, s->steps, s->next_step, items, human_bytes((double)bytes, size), seconds);
+        fprintf(out, "%s: %s, next is %" PRIu64 "; %s, %s in %.1f s\n", ended,
+                human_count((int64_t)s->steps, "step", steps), s->next_step,
+                human_count((int64_t)items, "item", count), human_bytes((double)bytes, size),
+                seconds);
 }
 
 /** How the run ended: its failure, or the summary. The newest whole step is saved in any case. */
@@ -549,7 +550,7 @@ const command command_consume = {
     .output = "text: a summary\n"
               "json: "
               "{\"ended\":\"end\"|\"steps\",\"steps\",\"next_step\",\"items\",\"pads\",\"bytes\","
-              "\"seconds\"}\n"
+              "\"seconds\"}; items with those that are pads\n"
               "--digest: instead, one object per step and slice, ordered by step (the summary\n"
               "      goes to stderr): "
               "{\"step\",\"d\",\"c\",\"items\":[{\"item\",\"bytes\",\"sha256\",\"pad\"}]}\n",

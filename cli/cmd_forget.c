@@ -17,7 +17,7 @@ static bw_status run(cli *c)
     patience_end();
     if (status == BW_OK)
         printf(c->json ? "{\"producer\":\"%s\",\"forgotten\":true}\n"
-                       : "producer %s is forgotten: seal does not wait for it\n",
+                       : "producer %s is forgotten: nobody waits for it\n",
                id);
     return status;
 }
@@ -43,7 +43,8 @@ const command command_forget = {
     .summary = "Says that a producer will not come back",
     .details = "Seal no longer waits for it, and what it staged and never published is an orphan\n"
                "that gc deletes. What it published stays. If it comes back, it goes on where it\n"
-               "stood.\n",
+               "stood. It does not count as finished: where init said --producers N, seal still\n"
+               "needs N that have, or --force.\n",
     .options = options,
     .option_count = COUNT_OF(options),
     .examples = examples,

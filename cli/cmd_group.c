@@ -7,6 +7,26 @@
 #include <stdio.h>
 #include <string.h>
 
+/** What release takes: the ids of the pins of one group. */
+static bw_status list_one(cli *c, const json_t *groups, const char *name)
+{
+    size_t i;
+    const json_t *g;
+    json_array_foreach(groups, i, g)
+    {
+        if (strcmp(json_string_value(json_object_get(g, "name")), name) != 0)
+            continue;
+        if (c->json) {
+            json_dumpf(g, stdout, JSON_COMPACT);
+            putchar('\n');
+        } else {
+            grouptable_pins(g);
+        }
+        return BW_OK;
+    }
+    return cli_fail(c, BW_GROUP_GONE, "there is no group %s", name);
+}
+
 static bw_status list(cli *c)
 {
     json_t *info;
@@ -17,7 +37,9 @@ static bw_status list(cli *c)
         return status;
     size_t i;
     const json_t *g, *groups = json_object_get(info, "groups");
-    if (!c->json && json_array_size(groups) == 0) {
+    if (c->operand_count > 1) {
+        status = list_one(c, groups, c->operands[1]);
+    } else if (!c->json && json_array_size(groups) == 0) {
         puts("no group is registered: nothing is trimmed, and no limit applies");
     } else if (!c->json) {
         grouptable_print(groups, 0);
@@ -29,7 +51,7 @@ static bw_status list(cli *c)
         }
     }
     json_decref(info);
-    return BW_OK;
+    return status;
 }
 
 static bw_status remove_group(cli *c)
@@ -71,6 +93,7 @@ static const option options[] = {
 
 static const example examples[] = {
     {"group ls file:///data/run7", "who keeps what"},
+    {"group ls file:///data/run7 train", "each pin of one"},
     {"group rm file:///data/run7 train",
      "give up a job that will not come back, with all its pins"},
 };
@@ -90,7 +113,7 @@ const command command_group = {
     .examples = examples,
     .example_count = COUNT_OF(examples),
     .output =
-        "text: ls: a table; rm: a sentence\n"
+        "text: ls: a table, of one group its pins; rm: a sentence\n"
         "json: ls: a line per group, as in the report \"info\"; rm: {\"group\",\"removed\"}\n",
     .run = run,
 };

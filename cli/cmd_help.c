@@ -32,8 +32,9 @@ static bw_status settings(cli *c)
             printf("%s%s:\n", i > 0 ? "\n" : "", scope);
         }
         const char *preset = bw_config_default(i);
+        const bool shown = preset != NULL && preset[0] != '\0';
         printf("  %-18s %s (%s%s%s)\n", bw_config_name(i), bw_config_help(i), bw_config_type(i),
-               preset != NULL ? ", default " : "", preset != NULL ? preset : "");
+               shown ? ", default " : "", shown ? preset : "");
     }
     return BW_OK;
 }

@@ -6,6 +6,7 @@
 #include "input/savefile.h"
 
 #include <inttypes.h>
+#include <jansson.h>
 #include <stdio.h>
 
 #define CURSOR_BYTES_MAX (1u << 20)
@@ -28,6 +29,9 @@ static bw_status run(cli *c)
 {
     const char *name = c->operands[1], *id = c->operands[2];
     bw_cursor *cursor = NULL;
+    json_t *told = json_pack("{s:s, s:s}", "group", name, "pin", id);
+    if (told == NULL)
+        return cli_fail(c, BW_INVALID, "GROUP and ID are UTF-8");
     bw_status status = read_cursor(c, &cursor);
     if (status == BW_OK)
         status = cli_open(c, "write");
@@ -37,10 +41,14 @@ static bw_status run(cli *c)
                               c->error);
         patience_end();
     }
-    if (status == BW_OK)
-        printf(c->json ? "{\"group\":\"%s\",\"pin\":\"%s\",\"step\":%" PRIu64 "}\n"
-                       : "group %s: pin %s is at step %" PRIu64 "\n",
-               name, id, bw_cursor_step(cursor));
+    if (status == BW_OK && c->json) {
+        json_object_set_new(told, "step", json_integer((json_int_t)bw_cursor_step(cursor)));
+        json_dumpf(told, stdout, JSON_COMPACT);
+        putchar('\n');
+    } else if (status == BW_OK) {
+        printf("group %s: pin %s is at step %" PRIu64 "\n", name, id, bw_cursor_step(cursor));
+    }
+    json_decref(told);
     bw_cursor_free(cursor);
     return status;
 }

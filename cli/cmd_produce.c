@@ -38,13 +38,14 @@ static bw_status print_summary(outbox *o)
     const int64_t took_ms = (now_ns() - o->began_ns) / (SECOND_NS / 1000);
     const double seconds = (double)took_ms / 1000;
     if (!o->c->json) {
-        char bytes[HUMAN_BYTES];
-        printf("%s: finished at offset %" PRIu64 ": %" PRIu64 " batches, %" PRIu64
-               " items and %" PRIu64 " pads, %s in %.1f s\n",
-               o->id, o->offset, o->batches, o->filled, o->pads,
-               human_bytes((double)o->bytes, bytes), seconds);
+        char items[HUMAN_BYTES], pads[HUMAN_BYTES], bytes[HUMAN_BYTES];
+        printf("%s: finished at offset %" PRIu64 ": %" PRIu64 " %s, %s and %s, %s in %.1f s\n",
+               o->id, o->offset, o->batches, o->batches == 1 ? "batch" : "batches",
+               human_count((int64_t)o->filled, "item", items),
+               human_count((int64_t)o->pads, "pad", pads), human_bytes((double)o->bytes, bytes),
+               seconds);
         if (skipped > 0)
-            printf("%s: %" PRIu64 " bad records were skipped\n", o->id, skipped);
+            printf("%s: skipped %s\n", o->id, human_count((int64_t)skipped, "bad record", items));
         return BW_OK;
     }
     json_t *line =

@@ -17,8 +17,9 @@ static bw_status run(cli *c)
                               c->timeout_ns, c->error);
     patience_end();
     if (status == BW_OK)
-        printf(c->json ? "{\"group\":\"%s\",\"released\":%zu}\n" : "group %s: %zu released\n", name,
-               count);
+        printf(c->json ? "{\"group\":\"%s\",\"released\":%zu}\n"
+                       : "group %s: none of %zu named is pinned any more\n",
+               name, count);
     return status;
 }
 

@@ -38,9 +38,9 @@ static const explanation explanations[] = {
      "An earlier error of the same handle, which was reported then; a failed fsync of the store.",
      "Look for the first error, remove its cause, and start again with the same command."},
     {BW_UNSUPPORTED, "This version, or this store, cannot do it.",
-     "A URL with another scheme than file://, a feature of a later version (groups, gc of data), "
-     "an item codec "
-     "that is not built, a file system without link(2) or renameat2.",
+     "A URL with another scheme than file://, a network file system to write to, settings that "
+     "exclude each other, bench where it was not built, a file system without link(2) or "
+     "renameat2.",
      "The message says what is supported."},
     {BW_BUG, "An internal rule was broken; the handle stopped rather than go on.",
      "A defect of BatchWeave.",
@@ -75,8 +75,9 @@ static const explanation explanations[] = {
      "the same command."},
     {BW_NO_SPACE, "The store, or standard output, has no room left.", "A full disk or quota.",
      "Make room outside the namespace, or grow the file system; a producer that waits goes on by "
-     "itself, else start again with the same command. batchweave gc URL --manifests-only --apply "
-     "removes old manifests only, which is little. See operations.md."},
+     "itself, else start again with the same command. batchweave gc URL says what could be "
+     "deleted; with "
+     "--apply it needs a little room itself. See operations.md."},
     {BW_STORE_UNSAFE, "The store breaks a promise that commits rest on.",
      "A file system on which creating a name twice succeeds, or a name that was created is not "
      "found.",
@@ -110,13 +111,13 @@ static const explanation explanations[] = {
      "Very many producers, or very large resume states.",
      "Use fewer producer ids; finish those that are done. Nothing was published and nothing is "
      "lost."},
-    {BW_FENCED, "A newer incarnation of this producer id took over; this one commits nothing more.",
-     "The same id was started a second time (a supervisor, another machine) while this process ran "
-     "or was "
-     "frozen.",
-     "Nothing to repair: the new incarnation goes on at the exact offset. Make sure that one "
-     "process runs per "
-     "id."},
+    {BW_FENCED,
+     "A newer incarnation of this producer id, or a newer launch of this group, took over; this "
+     "one commits nothing more.",
+     "The same producer or job was started a second time (a supervisor, another machine) while "
+     "this process ran or was frozen; --epoch or --launch names one that is no longer the newest.",
+     "Nothing to repair: the new one goes on at the exact offset, or where its launch began. Make "
+     "sure that one process runs per id, and one launch per group."},
     {BW_UNKNOWN, "It is not known yet whether the last commit landed.",
      "The store did not answer the create, nor a read after it, within the deadline.",
      "Call again: the handle keeps resolving it. After a restart, open tells the exact offset; "
@@ -171,7 +172,8 @@ static const explanation explanations[] = {
      "world is not dp x cp (x tp x pp), a rank or position is outside the mesh, text: input with "
      "cp above 1.",
      "batchweave info URL shows dp and cp. Start as many ranks, say how many share a position "
-     "(--set tp=N, --set pp=N), or make a namespace for this mesh."},
+     "(--set tp=N, --set pp=N) or that the job has another dp (--set dp=N, which divides the "
+     "namespace's or is a multiple of it), or make a namespace for this mesh."},
     {BW_RANKS_DISAGREE, "Ranks of one job start from different cursors.",
      "Each rank has its own cursor file, and one is older.",
      "Give all ranks the cursor of one checkpoint; the message names both."},

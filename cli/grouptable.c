@@ -25,6 +25,27 @@ static json_t *row_of(const json_t *g)
                      newest, "last version", json_object_get(g, "last_version"));
 }
 
+void grouptable_pins(const json_t *group)
+{
+    const json_t *pins = json_object_get(group, "pins");
+    table rows;
+    size_t i;
+    const json_t *each;
+    table_begin(&rows, stdout, 0);
+    json_array_foreach(pins, i, each)
+    {
+        json_t *row = json_pack("{s:O, s:O, s:O}", "step", json_object_get(each, "step"), "item",
+                                json_object_get(each, "item"), "pin", json_object_get(each, "id"));
+        if (row != NULL)
+            table_row(&rows, row);
+        json_decref(row);
+    }
+    table_end(&rows);
+    if (json_array_size(pins) == 0)
+        printf("no pins; it holds step %" JSON_INTEGER_FORMAT "\n",
+               json_integer_value(json_object_get(group, "hold")));
+}
+
 void grouptable_print(const json_t *groups, int indent)
 {
     table rows;

@@ -8,5 +8,7 @@
 
 /** `groups` as the report "info" has them, on standard output. */
 void grouptable_print(const json_t *groups, int indent);
+/** Each pin of one of them. */
+void grouptable_pins(const json_t *group);
 
 #endif

@@ -49,6 +49,15 @@ void help_facts(const option *o, FILE *out)
         fprintf(out, ", default %s", o->preset);
 }
 
+/** As a terminal counts: bytes of UTF-8 but for those that go on with a character. */
+static size_t columns(const char *text)
+{
+    size_t count = 0;
+    for (; *text != '\0'; text++)
+        count += ((unsigned char)*text & 0xc0u) != 0x80u;
+    return count;
+}
+
 static void print_options(const option *options, size_t count, FILE *out)
 {
     for (size_t i = 0; i < count; i++) {
@@ -56,9 +65,12 @@ static void print_options(const option *options, size_t count, FILE *out)
         char left[80];
         snprintf(left, sizeof left, "--%s%s%s", o->name, o->value != NULL ? " " : "",
                  o->value != NULL ? o->value : "");
-        fprintf(out, "  %-*s", OPTION_COLUMNS, left);
-        if (strlen(left) > OPTION_COLUMNS)
-            fprintf(out, "\n  %-*s", OPTION_COLUMNS, "");
+        const size_t wide = columns(left);
+        fprintf(out, "  %s", left);
+        if (wide > OPTION_COLUMNS)
+            fprintf(out, "\n  %*s", OPTION_COLUMNS, "");
+        else
+            fprintf(out, "%*s", (int)(OPTION_COLUMNS - wide), "");
         fprintf(out, "  %s", o->help);
         if (o->type != OPTION_SWITCH) {
             fputs(" (", out);

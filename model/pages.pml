@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The BatchWeave authors
    SPDX-License-Identifier: Apache-2.0 */
 /*
- * The page of departed producers (DESIGN 6 and 11; src/protocol/reclaim_swept.c, reclaim_orphans.c,
+ * The page of departed producers (docs/protocol.md; src/protocol/reclaim_swept.c, reclaim_orphans.c,
  * intent_swept.c, lookup.c): how an id gets there, how it is found when it opens again, when a page may go.
  * As in retention.pml a proved manifest is the chain's, at any age; a process reads, decides and sends in
  * one step, and may sleep before its create.
@@ -11,7 +11,7 @@
 #include "claims.pml"
 #include "switches.pml"
 
-/* DESIGN 6 and 11, pages: the move */
+/* docs/protocol.md, Pages: the move */
 #ifndef NO_P_DURABLE
 #define NO_P_DURABLE OFF(0)        /* the page is referenced before its put was answered */
 #endif

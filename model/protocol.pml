@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The BatchWeave authors
    SPDX-License-Identifier: Apache-2.0 */
 /*
- * The commit protocol (DESIGN 8): open, publish, finish, seal, and the retirement of manifests.
+ * The commit protocol (docs/protocol.md): open, publish, finish, seal, and the retirement of manifests.
  * docs/protocol.md says what this covers; `model/run` compiles and runs it in all its configurations.
  */
 #include "bounds.pml"

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The BatchWeave authors
    SPDX-License-Identifier: Apache-2.0 */
 /*
- * Groups, launches, holds, pins, releases and the trim step (DESIGN 11; src/protocol/intent_launch.c,
+ * Groups, launches, holds, pins, releases and the trim step (docs/protocol.md; src/protocol/intent_launch.c,
  * intent_pin.c, intent_group.c) on one chain. Steps are 0 … 3, all of them published; deleted are always
  * all steps below some step. What R4 - R8 promise is used here, not shown again: a proved manifest is the
  * chain's, at any age; an attempt is closed before the next one.
@@ -9,7 +9,7 @@
 #include "claims.pml"
 #include "switches.pml"
 
-/* DESIGN 11, Groups: W is the least of all holds and pins */
+/* docs/protocol.md, Groups: W is the least of all holds and pins */
 #ifndef NO_G_W
 #define NO_G_W OFF(0)              /* each group holds its newest pin only */
 #endif

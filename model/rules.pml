@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The BatchWeave authors
    SPDX-License-Identifier: Apache-2.0 */
 /*
- * The rules of DESIGN 8, each of which -DNO_<rule>=1 removes. What a removal stands for is said here and
+ * The rules of docs/protocol.md, each of which -DNO_<rule>=1 removes. What a removal stands for is said here and
  * where the macro is used; model/table.py says in which configuration it is caught.
  */
 #include "switches.pml"

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The BatchWeave authors
    SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a sweep may delete, and in which order (DESIGN 11; src/protocol/reclaim*.c, intent_swept.c): parts,
+ * What a sweep may delete, and in which order (docs/protocol.md; src/protocol/reclaim*.c, intent_swept.c): parts,
  * the segment that describes them, orphans. As in retention.pml the promises of R4 - R8 are used, not shown:
  * a proved manifest is the chain's, at any age; a process reads, decides and sends in one step, and may
  * sleep before its create; one that crashed never takes its next step.
@@ -13,7 +13,7 @@
 #include "claims.pml"
 #include "switches.pml"
 
-/* DESIGN 11, Sweep: the order */
+/* docs/protocol.md, Sweep: the order */
 #ifndef NO_S_TRIM
 #define NO_S_TRIM OFF(0)           /* parts of steps at or above trim go, too */
 #endif

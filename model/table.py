@@ -90,7 +90,7 @@ COMMITS = [
         broken=["R4+R5_NONCE"],
         held={"R4": "R5: the second answer is EXISTS, and the nonce is ours",
               "R5_NONCE": "R4: EXISTS is always another's"}),
-    # DESIGN 8's last paragraph but one.
+    # docs/protocol.md, Proved: what the order of reads is for.
     Configuration(
         "eager", "candidates on a base whose marker is not read yet",
         "run Producer(1, SLOT, 2);", dict(MAXV=6, SLOTS=3, ZOMBIES=1, GOAL=2, EAGER=1),

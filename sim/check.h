@@ -59,7 +59,8 @@ typedef struct model {
     model_id ids[IDS_MAX];
     hash128 sum;
     uint64_t committed_bytes, swept_bytes, finished;
-    page page; /* of the last version */
+    page page; /* of the last version, in the bytes of … */
+    blob *page_object;
     bool has_page;
     uint64_t opens, publishes;
     bool sealed;

@@ -12,6 +12,7 @@ void model_free(model *m)
 {
     if (m->has_page)
         page_free(&m->page);
+    blob_unref(m->page_object);
     mem_free(m->versions);
     mem_free(m->steps);
     mem_free(m->segments);

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The BatchWeave authors
 // SPDX-License-Identifier: Apache-2.0
-/* Groups, pins, trim, swept and pages as the chain grows (G7, G8, DESIGN 11), and what trainers
- * were told of them. Each version is judged against the one before it, the steps, and what was
- * asked for. */
+/* Groups, pins, trim, swept and pages as the chain grows (G7, G8, docs/protocol.md), and what
+ * trainers were told of them. Each version is judged against the one before it, the steps, and what
+ * was asked for. */
 #include "act.h"
 #include "check.h"
 #include "protocol/commit.h"
@@ -360,6 +360,9 @@ static void check_page(sim *s, model *m, const manifest *now)
     }
     if (m->has_page)
         page_free(&m->page);
+    /* The object may be written again, late: what was decoded stays in these bytes. */
+    blob_unref(m->page_object);
+    m->page_object = blob_ref(o->now);
     m->has_page = page_decode(view_of(o->now->bytes, o->now->size), &m->page, NULL) == BW_OK;
     if (!m->has_page)
         sim_violate(s, "I1", "version %" PRIu64 " refers to a page that cannot be read",

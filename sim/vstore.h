@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: The BatchWeave authors
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The virtual store: what every name holds now, and held first. It promises what DESIGN 3 assumes
- * and nothing else: single keys, atomic create-if-absent. Names are never forgotten, so it is also
- * the witness: the first content of each manifest name is the chain.
+ * The virtual store: what every name holds now, and held first. It promises what docs/guarantees.md
+ * assumes and nothing else: single keys, atomic create-if-absent. Names are never forgotten, so it
+ * is also the witness: the first content of each manifest name is the chain.
  */
 #ifndef SIM_VSTORE_H
 #define SIM_VSTORE_H

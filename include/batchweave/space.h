@@ -67,8 +67,8 @@ typedef int (*bw_line_fn)(void *context, const char *json);
  * - "inspect": one stored object, decoded (key)
  * - "list": a line per stored object, with kind and size (prefix)
  * - "verify": findings and a summary; BW_UNCLEAN when there is a fault (deep)
- * - "gc": old manifests that may be deleted, or with apply are: blocks retired, manifests and
- * ghosts deleted (apply)
+ * - "gc": what may be deleted, or with apply is: data that no group keeps, orphans, old manifests
+ * (apply, manifests_only, orphans, steps_max, blocks_max)
  */
 bw_status bw_space_report(bw_space *space, const char *what, const bw_config *config,
                           bw_line_fn line, void *context, bw_error *error);

@@ -174,8 +174,8 @@ bw_status bw_cursor_skip(const bw_cursor *from, uint64_t first, uint64_t end, bw
     status = cursor_skip(&plain, first, end);
     if (status != BW_OK)
         (void)error_set(error, status,
-                        "steps %llu … %llu cannot be skipped: an empty range, or one more than a "
-                        "cursor has",
+                        "steps %llu … %llu cannot be skipped: the range is empty, or the cursor "
+                        "has 1,024 ranges already",
                         (unsigned long long)first, (unsigned long long)end);
     else
         status = cursor_wrap(&plain, out, error);

@@ -173,7 +173,7 @@
     X(overtaken_is_damage, "protocol/test_reclaim_kills",                                          \
       "section 10: what another sweep deleted is told as damage")                                  \
     X(sweep_gives_up, "protocol/test_reclaim_kills", "a request without an answer ends a pass")    \
-    X(departed_are_strangers, "protocol/test_reclaim_lives",                                       \
+    X(departed_are_strangers, "protocol/test_reclaim_kills",                                       \
       "section 11: orphans of those on the page stay for ever")                                    \
     X(refused_from_old_base, "protocol/test_commit_groups",                                        \
       "section 8: FENCED is told from a base long gone")                                           \

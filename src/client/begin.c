@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * Where a rank begins. With a group all ranks of a job begin at one place: rank 0 writes it into
- * the chain under the job's launch id, the others take it from there (DESIGN 10).
+ * the chain under the job's launch id, the others take it from there (docs/protocol.md).
  */
 #include "client/consumer.h"
 

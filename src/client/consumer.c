@@ -265,7 +265,7 @@ static limit_kind limit_of(const bw_consumer *c, const manifest *m, keeper *k)
 }
 
 /* Producers that wait for a group wait for this job when it is its own: then nobody moves, until it
- * pins a later step (DESIGN 11). */
+ * pins a later step (docs/protocol.md). */
 static const char *tell_limit(const bw_consumer *c, const manifest *m, char *text)
 {
     keeper k = {.step = 0};

@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: The BatchWeave authors
 // SPDX-License-Identifier: Apache-2.0
-/** groups: training jobs and the checkpoints that they keep, as commits of a space (DESIGN 11). */
+/** groups: training jobs and the checkpoints that they keep, as commits of a space
+ * (docs/protocol.md). */
 #ifndef CLIENT_GROUPS_H
 #define CLIENT_GROUPS_H
 

@@ -91,8 +91,8 @@ static bw_status by_rank(const consumer_options *options, const genesis *g, uint
     const bw_status status = mesh_position(&m, rank, world, out, error);
     if (status == BW_MESH_MISMATCH && m.tp == 1 && m.pp == 1)
         return error_set(error, status,
-                         "world size %u is not dp %u x cp %u; when tensor- or pipeline-parallel "
-                         "ranks share a position, set tp and pp",
+                         "world size %u is not dp %u x cp %u; a job of another dp sets dp, one "
+                         "whose tensor- or pipeline-parallel ranks share a position tp and pp",
                          world, m.dp, m.cp);
     return status;
 }

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * reclaimer: one bounded pass of the sweep in the background after each pin, as a job of the
- * executor (DESIGN 11). What it does not get to, the next one or `gc` does.
+ * executor (docs/protocol.md). What it does not get to, the next one or `gc` does.
  */
 #ifndef CLIENT_RECLAIMER_H
 #define CLIENT_RECLAIMER_H

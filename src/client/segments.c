@@ -48,15 +48,6 @@ lookup_verdict segments_find(segments *s, const manifest *m, uint64_t step, step
     return verdict;
 }
 
-lookup_verdict segments_sum(segments *s, const manifest *m, uint64_t step, hash128 *sum,
-                            segment_ref *needed)
-{
-    lock_acquire(&s->lock);
-    const lookup_verdict verdict = lookup_sum(m, s->cache, step, sum, needed);
-    lock_release(&s->lock);
-    return verdict;
-}
-
 bw_status segments_load(segments *s, store *on, const genesis *g, const segment_ref *ref,
                         bw_error *error)
 {

@@ -28,8 +28,6 @@ void segments_destroy(segments *s);
 /** FOUND: `out` is filled. NEED: load `needed`, ask again. */
 lookup_verdict segments_find(segments *s, const manifest *m, uint64_t step, step_entry *out,
                              segment_ref *needed);
-lookup_verdict segments_sum(segments *s, const manifest *m, uint64_t step, hash128 *sum,
-                            segment_ref *needed);
 /** Reads and checks one segment; `on` has nothing else in flight. BW_NOT_FOUND, BW_CORRUPT, or what
  * the store says. */
 bw_status segments_load(segments *s, store *on, const genesis *g, const segment_ref *ref,

@@ -165,7 +165,8 @@ static bw_status run(verify *v, bw_error *error)
     BW_TRY(put_summary(v, error));
     if (v->findings == 0)
         return BW_OK;
-    return error_set(error, BW_UNCLEAN, "%llu findings", (unsigned long long)v->findings);
+    return error_set(error, BW_UNCLEAN, "%llu finding%s", (unsigned long long)v->findings,
+                     v->findings == 1 ? "" : "s");
 }
 
 bw_status report_verify(report *r, bw_error *error)

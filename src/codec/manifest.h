@@ -139,7 +139,7 @@ bool manifest_w_keeper(const manifest *m, keeper *k);
 /** F: the least of each group's highest hold or pin, which producers may not outrun by more than
  * max_lag. False: there is no group. */
 bool manifest_frontier_keeper(const manifest *m, keeper *k);
-/** Without a group W is `trim`, and F is `next` (DESIGN 2). */
+/** Without a group W is `trim`, and F is `next` (docs/protocol.md). */
 uint64_t manifest_w(const manifest *m);
 uint64_t manifest_frontier(const manifest *m);
 

@@ -98,14 +98,14 @@ static void compress(packer *p, view piece, bool last)
         left = ZSTD_compressStream2(p->context, &out, &in, last ? ZSTD_e_end : ZSTD_e_continue);
     } while (!ZSTD_isError(left) && out.pos < out.size && (in.pos < in.size || (last && left > 0)));
     p->size = out.pos;
-    p->fits = in.pos == in.size && (!last || left == 0);
+    p->fits = !ZSTD_isError(left) && in.pos == in.size && (!last || left == 0);
     if (ZSTD_isError(left))
         p->status = ZSTD_getErrorCode(left) == ZSTD_error_memory_allocation ? BW_NOMEM : BW_BUG;
 }
 
 void packer_add(packer *p, view piece)
 {
-    if (p->fits && p->status == BW_OK)
+    if (p->fits)
         compress(p, piece, false);
 }
 
@@ -113,9 +113,9 @@ bw_status packer_end(packer *p, uint8_t **packed, uint32_t *packed_bytes)
 {
     *packed = NULL;
     *packed_bytes = 0;
-    if (p->fits && p->status == BW_OK)
+    if (p->fits)
         compress(p, view_of("", 0), true);
-    if (p->status != BW_OK || !p->fits || !packed_lengths_fit((uint32_t)p->size, p->bytes) ||
+    if (!p->fits || !packed_lengths_fit((uint32_t)p->size, p->bytes) ||
         !is_frame(view_of(p->out, p->size), p->bytes))
         return p->status;
     *packed = mem_dup(p->out, p->size);

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The BatchWeave authors
 // SPDX-License-Identifier: Apache-2.0
 /**
- * cadence: when to attempt the next commit (DESIGN 9). One interface, several policies; pure: no
- * clock of its own, no I/O. docs/design/cadence.md has what each of them costs.
+ * cadence: when to attempt the next commit. One interface, several policies; pure: no clock of its
+ * own, no I/O. docs/design/cadence.md has what each of them costs.
  *
  *     naive          at once
  *     fixed:N        N ms after the end of the last attempt

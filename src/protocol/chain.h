@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: The BatchWeave authors
 // SPDX-License-Identifier: Apache-2.0
 /**
- * chain: follows the sequence of manifests and lets nothing out that is not *proved* (DESIGN 8).
+ * chain: follows the sequence of manifests and lets nothing out that is not *proved*
+ * (docs/protocol.md).
  *
  * Proved: content read (or our create answered CREATED) and, after that, the marker of its block
  * read as absent. Proved newest: v+1 answered 404 and, after that, the marker of v+1's block read

@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: The BatchWeave authors
 // SPDX-License-Identifier: Apache-2.0
-/** handout: which bytes a rank reads next. Mesh, position, order and cursor; pure (DESIGN 10). */
+/** handout: which bytes a rank reads next. Mesh, position, order and cursor; pure
+ * (docs/protocol.md). */
 #ifndef PROTOCOL_HANDOUT_H
 #define PROTOCOL_HANDOUT_H
 

@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: The BatchWeave authors
 // SPDX-License-Identifier: Apache-2.0
 /**
- * intent: what a process wants the next manifest to say, as one pure function of a base (DESIGN 8).
+ * intent: what a process wants the next manifest to say, as one pure function of a base
+ * (docs/protocol.md).
  *
  * Applied again to whatever base the chain gives; each intent carries a key that makes applying it
  * twice harmless. A refusal counts only on a proved base. A new kind adds a case here and touches

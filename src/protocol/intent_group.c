@@ -19,7 +19,7 @@ static void begin(const intent_try *t)
     t->draft->groups = t->scratch->groups;
 }
 
-/* trim = max(trim, W), W of what the draft says (DESIGN 8). */
+/* trim = max(trim, W), W of what the draft says (docs/protocol.md). */
 static void settle_trim(manifest *draft)
 {
     const uint64_t w = MUTANT(w_of_newest_pins) ? manifest_frontier(draft) : manifest_w(draft);

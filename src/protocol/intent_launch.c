@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The BatchWeave authors
 // SPDX-License-Identifier: Apache-2.0
-/* launch: a group is registered or resumed (DESIGN 11). Key: name and launch. And its end: group
- * rm. */
+/* launch: a group is registered or resumed (docs/protocol.md). Key: name and launch. And its end:
+ * group rm. */
 #include "protocol/intent_draft.h"
 
 #include "base/invariant.h"

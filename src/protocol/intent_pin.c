@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The BatchWeave authors
 // SPDX-License-Identifier: Apache-2.0
-/* pin: checkpoints that a group keeps and those it gives back, in one commit (DESIGN 11). Key of
- * each: group, launch, id and nonce. */
+/* pin: checkpoints that a group keeps and those it gives back, in one commit (docs/protocol.md).
+ * Key of each: group, launch, id and nonce. */
 #include "protocol/intent_draft.h"
 
 #include "base/invariant.h"

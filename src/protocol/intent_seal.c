@@ -27,7 +27,9 @@ intent_verdict intent_seal_apply(const intent *i, const intent_try *t)
                                  "%u producer%s not finished, the first is %.*s", open,
                                  open == 1 ? " has" : "s have", VIEW_ARGS(first));
         if (base->finished_producers < g->expected_producers)
-            return intent_refuse(t, BW_SEAL_REFUSED, "%llu of %u expected producers have finished",
+            return intent_refuse(t, BW_SEAL_REFUSED,
+                                 "%llu of %u expected producers have finished; a forgotten one "
+                                 "has not",
                                  (unsigned long long)base->finished_producers,
                                  g->expected_producers);
     }

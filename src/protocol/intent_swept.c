@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The BatchWeave authors
 // SPDX-License-Identifier: Apache-2.0
-/* swept: the parts below a step are gone, and with them what described them (DESIGN 11). Key: the
- * step. Departed producers of whom nothing is left move to the page in the same commit. */
+/* swept: the parts below a step are gone, and with them what described them (docs/protocol.md).
+ * Key: the step. Departed producers of whom nothing is left move to the page in the same commit. */
 #include "protocol/intent_draft.h"
 
 #include "base/invariant.h"

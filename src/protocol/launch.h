@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The BatchWeave authors
 // SPDX-License-Identifier: Apache-2.0
 /**
- * launch: the one start of all ranks of a job (DESIGN 10). The committing rank writes it into the
- * group; the others take it from there. Pure.
+ * launch: the one start of all ranks of a job (docs/protocol.md). The committing rank writes it
+ * into the group; the others take it from there. Pure.
  */
 #ifndef PROTOCOL_LAUNCH_H
 #define PROTOCOL_LAUNCH_H

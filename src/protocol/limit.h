@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The BatchWeave authors
 // SPDX-License-Identifier: Apache-2.0
 /**
- * limit: max_lag and max_bytes (DESIGN 8 R3, 11). They bind once there is a group; producers stand
- * at them, and nothing is dropped. Pure.
+ * limit: max_lag and max_bytes (docs/protocol.md, Limits). They bind once there is a group;
+ * producers stand at them, and nothing is dropped. Pure.
  */
 #ifndef PROTOCOL_LIMIT_H
 #define PROTOCOL_LIMIT_H

@@ -163,7 +163,7 @@ void reclaim_doubt(reclaim *r, const bw_error *error, const object_key *key)
     chain_start(r->chain, CHAIN_NEWEST, r->now_ns);
 }
 
-/* A missing object is judged by a proved newest manifest (DESIGN 10). */
+/* A missing object is judged by a proved newest manifest (docs/protocol.md). */
 static void doubted(reclaim *r)
 {
     const manifest *base = r->base;

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The BatchWeave authors
 // SPDX-License-Identifier: Apache-2.0
 /**
- * reclaim: one pass that gives back what no group can reach any more (DESIGN 11). Each step only
- * after the one before:
+ * reclaim: one pass that gives back what no group can reach any more (docs/protocol.md). Each step
+ * only after the one before:
  *
  *   proved newest manifest → delete the parts of steps [swept, trim), every delete answered
  *   → commit `swept`, and the page of departed producers with it → delete the segments below

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The BatchWeave authors
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What no manifest names, by proof only (DESIGN 11): a listing says where to look, the chain says
- * what may go. Unreferenced alone proves nothing while a create is in flight.
+ * What no manifest names, by proof only (docs/protocol.md): a listing says where to look, the chain
+ * says what may go. Unreferenced alone proves nothing while a create is in flight.
  */
 #include "protocol/reclaim_state.h"
 

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The BatchWeave authors
 // SPDX-License-Identifier: Apache-2.0
 /**
- * rescale: how a job of dp data-parallel positions reads a namespace made for D (DESIGN 10). Pure
- * arithmetic.
+ * rescale: how a job of dp data-parallel positions reads a namespace made for D (docs/protocol.md).
+ * Pure arithmetic.
  *
  *   same_batch   dp = D/k: a rank reads k slices of each step, item 0 of each, then item 1, …
  *                dp = kD:  k ranks share a slice and are dealt its items in turn; k divides M

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The BatchWeave authors
 // SPDX-License-Identifier: Apache-2.0
 /**
- * turn: the cadence in which producers commit one after the other (DESIGN 9).
+ * turn: the cadence in which producers commit one after the other.
  *
  * Every manifest says whose turn was last (`turn`) and who publishes (the map). So all who hold the
  * same version agree who comes next, and how many come before oneself; each of them has a slot,

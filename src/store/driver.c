@@ -110,11 +110,6 @@ bool store_op_check(store_op *op)
     return valid;
 }
 
-bool store_op_is_write(const store_op *op)
-{
-    return op->kind == STORE_PUT || op->kind == STORE_CREATE || op->kind == STORE_DELETE;
-}
-
 uint64_t store_op_bytes(const store_op *op)
 {
     uint64_t bytes = 0;

@@ -20,8 +20,6 @@ bool store_has_prefix(const char *key, const char *prefix);
 void store_op_restart(store_op *op);
 /** Checks kind, keys and ranges; false after ending the operation FATAL BW_INVALID. */
 bool store_op_check(store_op *op);
-/** Writes carry bytes or remove them: put, create, delete. */
-bool store_op_is_write(const store_op *op);
 /** Bytes of all pieces. */
 uint64_t store_op_bytes(const store_op *op);
 

@@ -8,7 +8,7 @@
  * requests in flight (HTTP) complete them in poll. Either way an operation is the store's from
  * submit until poll returns it.
  *
- * What a store must promise (DESIGN 3): read-after-write of single keys, and an atomic
+ * What a store must promise (docs/guarantees.md): read-after-write of single keys, and an atomic
  * create-if-absent. Nothing else.
  */
 #ifndef STORE_STORE_H

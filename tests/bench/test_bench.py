@@ -174,6 +174,7 @@ class Bench(unittest.TestCase):
 
     def test_cadence_refuses(self):
         for words, why in [(["cadence"], "--virtual"), (["cadence", "next", "--virtual"], "alone"),
+                           (["next", "--virtual"], "alone"),
                            (["cadence", "--virtual", "--policy", "often"], "no such cadence"),
                            (["cadence", "--virtual", "--producers", "0"], "producers, not 0"),
                            (["cadence", "--virtual", "--case", "rain"], "no case rain"),

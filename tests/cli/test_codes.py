@@ -24,16 +24,9 @@ NOT_BY_COMMAND = {
     "READ_ONLY": "each command opens as it needs",
     "MANIFEST_FULL": "needs some hundred thousand producers",
     "UNKNOWN": "needs a store that does not answer",
-    "BLOCKED": "limits need a group",
     "UNSET_ITEM": "produce sets every slot",
-    "TRIMMED": "nothing is trimmed without groups",
     "END": "is exit 0 of consume",
     "FINISHED": "is exit 0 of produce",
-    "RANKS_DISAGREE": "groups",
-    "LAUNCH_REUSED": "groups",
-    "GROUP_GONE": "groups",
-    "PIN_EXISTS": "groups",
-    "PINS_FULL": "groups",
 }
 
 
@@ -244,11 +237,56 @@ class Codes(harness.CliTest):
         self.init(1)
         self.check("CHILD_FAILED", ["produce", self.url, "--id", "p", "--exec", f"{sys.executable} -c 'exit(4)'"])
 
+    def job(self, *more):
+        """The words of a job of two ranks, rank 0 of which plays checkpoints."""
+        return ["consume", self.url, "--world", 2, "--group", "train", *more]
+
+    def trained(self, *limits):
+        """Four steps of two slices, a job that pinned step 2 and no other, and its cursor."""
+        self.init(2, 1, *limits)
+        self.produce_frames([f"{k}".encode() * 100 for k in range(8)])
+        self.run_cli(*self.job("--steps", 3, "--pin-every", 2, "--launch", "A", "--cursor", self.folder / "at3"))
+
+    def pin(self, id):
+        return ["pin", self.url, "train", id, "--cursor", self.folder / "at3"]
+
+    def code_blocked(self):
+        self.trained("--max-lag", 2)
+        self.check("BLOCKED", ["produce", self.url, "--id", "q", "--timeout", "500ms",
+                               f"frames:{self.write_frames('more', [b'x'] * 2)}"])
+
+    def code_trimmed(self):
+        self.trained()
+        self.check("TRIMMED", self.job("--from", 1, "--steps", 1))
+
+    def code_ranks_disagree(self):
+        self.trained()
+        self.run_cli(*self.job("--rank", 0, "--launch", "B", "--from", 2, "--steps", 1))
+        self.check("RANKS_DISAGREE", self.job("--rank", 1, "--launch", "B", "--from", 3, "--steps", 1))
+
+    def code_launch_reused(self):
+        self.trained()
+        self.check("LAUNCH_REUSED", self.job("--launch", "A", "--steps", 1))
+
+    def code_group_gone(self):
+        self.trained()
+        self.check("GROUP_GONE", ["group", "rm", self.url, "nobody"])
+
+    def code_pin_exists(self):
+        self.trained()
+        self.check("PIN_EXISTS", self.pin("step-" + "2".zfill(20)))
+
+    def code_pins_full(self):
+        self.trained()
+        for k in range(63):  # one is there
+            self.run_cli(*self.pin(f"best-{k}"))
+        self.check("PINS_FULL", self.pin("one too many"))
+
     def code_unclean(self):
         self.published()
         self.run_cli("verify", self.url, "--deep")
         self.damage(self.part(), 70 + 64)
-        self.check("UNCLEAN", ["verify", self.url, "--deep"])
+        self.assertIn(" 1 finding ", self.check("UNCLEAN", ["verify", self.url, "--deep"]).err)
 
 
 def add_tests():

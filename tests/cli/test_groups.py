@@ -79,6 +79,12 @@ class Groups(harness.CliTest):
         self.assertEqual(self.groups()["train"]["hold"], 3)
         self.assertEqual(self.groups()["train"]["launch_number"], 3)
 
+    def test_going_back_keeps_as_many_as_asked(self):
+        """Neither the pin made again nor those ahead take the place of one that is to be kept."""
+        self.consume(9, "--pin-every", 3, "--keep", 3)
+        self.consume(3, "--from", 3, "--pin-every", 3, "--keep", 2)
+        self.assertEqual(sorted(self.pins().values()), [3, 6])
+
     def test_pin_release_and_rm(self):
         cursor = self.folder / "cursor"
         self.consume(5, "--cursor", cursor)
@@ -90,8 +96,15 @@ class Groups(harness.CliTest):
         self.consume(2, "--cursor", cursor)
         self.refused("PIN_EXISTS", "pin", self.url, "train", "best", "--cursor", cursor)
         self.refused("FENCED", "pin", self.url, "train", "other", "--cursor", cursor, "--launch", "gone")
-        self.run_cli("release", self.url, "train", "best", "never")
-        self.assertEqual((self.pins(), self.groups()["train"]["hold"]), ({}, 5))
+        one = self.run_cli("group", "ls", self.url, "train").out.decode()
+        self.assertRegex(one, r"^ +step +item +pin\n +5 +0 +best\n$")
+        self.assertEqual(self.json_line("group", "ls", self.url, "train"), self.groups()["train"])
+        self.refused("GROUP_GONE", "group", "ls", self.url, "nobody")
+        line = self.json_line("pin", self.url, "train", 'a "b"', "--cursor", cursor)
+        self.assertEqual((line["pin"], self.pins()), ('a "b"', {"best": 5, 'a "b"': 7}))
+        self.run_cli("release", self.url, "train", "best", 'a "b"', "never")
+        self.assertEqual((self.pins(), self.groups()["train"]["hold"]), ({}, 7))
+        self.assertIn("no pins; it holds step 7", self.run_cli("group", "ls", self.url, "train").out.decode())
         self.refused("FENCED", "group", "rm", self.url, "train", "--launch", "gone")
         self.assertIn("is removed", self.run_cli("group", "rm", self.url, "train").out.decode())
         self.assertEqual(self.groups(), {})

@@ -30,6 +30,14 @@ class Help(harness.CliTest):
             for part in ("usage: batchweave " + name, "\nexamples:\n", "\nexit codes:\n", "\noutput:\n"):
                 self.assertIn(part, text)
 
+    def test_options_stand_in_columns(self):
+        """Columns are characters, whatever bytes an ellipsis has."""
+        for name in COMMANDS:
+            options = self.run_cli(name, "--help").out.decode().split("\noptions", 1)[1].split("\noutput:\n")[0]
+            for line in options.splitlines()[1:]:
+                if line.startswith("  --"):
+                    self.assertRegex(line, r"^  (--.{22}  \S.*|(?=.{25})--\S+( \S+)?)$", name)
+
     def test_examples_parse(self):
         """Each example is at least well-formed: it fails, if at all, on what it names and not on how."""
         for name in COMMANDS:
@@ -61,6 +69,7 @@ class Help(harness.CliTest):
         text = self.run_cli("help", "settings").out.decode()
         for name in names:
             self.assertIn(f"  {name} ", text)
+        self.assertNotIn("default )", text)
 
     def test_defaults_shown_are_the_library_s(self):
         """Options that set a setting show the setting's own default."""

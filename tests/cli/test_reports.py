@@ -305,7 +305,7 @@ class Reports(harness.CliTest):
         self.assertIn("init makes one", self.refused("NO_NAMESPACE", "info", self.url + "-none").err)
 
     def test_what_is_no_file_at_the_next_name_blocks(self):
-        """DESIGN 8: whatever stands there, nobody passes it, and the object is named."""
+        """docs/protocol.md: whatever stands there, nobody passes it, and the object is named."""
         key = f"manifest/{self.json_line('info', self.url)['version'] + 1:020}.manifest"
         path = self.space / key
         for plant, remove in (os.mkfifo, path.unlink), (os.mkdir, path.rmdir):

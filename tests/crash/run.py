@@ -53,6 +53,7 @@ class Plan:
         for k in range(stops):
             self.left[f"stop {STOP_POINTS[k % len(STOP_POINTS)]}"] += 1
         self.wanted = dict(self.left)
+        self.gc_seconds = 0.02  # how long a sweeper lives
 
     def hit(self, kind):
         self.hits[kind] += 1
@@ -192,7 +193,6 @@ class Round:
         self.fillers = []
         self.gc = None
         self.gc_at = 0.0
-        self.gc_kill_at = None
         self.gc_struck = False
         self.moved = (0, time.monotonic())
         self.frames = {}
@@ -281,8 +281,9 @@ class Round:
         if self.gc is not None:
             state = self.gc.state()
             if state == "running":
-                self.strike_sweeper()
                 return
+            if self.gc_struck and state == "done":
+                self.plan.gc_seconds *= 0.8
             if state == "killed" and self.gc_struck:
                 self.plan.hit("kill sweeper at random")
             elif state != "done":
@@ -293,15 +294,15 @@ class Round:
             self.gc = self.shop.start("gc", self.shop.words("gc", "--manifests-only", "--apply"))
             self.gc_at = time.monotonic() + 0.2
             self.gc_struck = False
-            self.gc_kill_at = None
-            if self.plan.choose(["kill sweeper at random"]) and self.rng.random() < 0.5:
-                self.gc_kill_at = time.monotonic() + self.rng.uniform(0, 0.02)
+            # With a process frozen, what a killed sweeper leaves behind could be taken for its ghost.
+            if self.frozen is None and self.plan.choose(["kill sweeper at random"]) and self.rng.random() < 0.5:
+                self.strike_sweeper()
 
     def strike_sweeper(self):
-        # With a process frozen, what a killed sweeper leaves behind could be taken for its ghost.
-        if self.gc_kill_at is not None and self.frozen is None and time.monotonic() >= self.gc_kill_at:
-            self.gc_struck = True
-            self.gc.kill()
+        """At once, for it lives for milliseconds; each that ended before its strike says that they are fewer."""
+        time.sleep(self.rng.uniform(0, self.plan.gc_seconds))
+        self.gc_struck = True
+        self.gc.kill()
 
     def idle_sweep(self):
         return self.gc is None or self.gc.state() != "running"

@@ -62,7 +62,7 @@ def stage(items=None, trim=0):
             space.publish("p", [[slots[0], slots[2]], [slots[1], slots[3]]], span=sum(s is not None for s in slots))
         steps = list(check_namespace.deliveries(space.root))
         m = space.next_manifest()
-        job = [bw.Group("train", b"two", 2, trim, b"c" * 16, m.version, 1, [])] if trim else []
+        job = [bw.Group("train", b"two", 2, trim, False, b"c" * 16, m.version, 1, [])] if trim else []
         space.commit(dataclasses.replace(m, trim=trim, groups=job, sealed=True))
         outs = [os.path.join(folder, "out-0"), os.path.join(folder, "out-1")]
         for name, data in evidence.expected_files(steps, None).items():

@@ -30,12 +30,40 @@ static void check_again(const cursor *c)
     buf_free(&again);
 }
 
+/* Whatever is skipped besides, what was skipped stays so, and the cursor is one. */
+static void check_skip(cursor *c, uint64_t first, uint64_t end)
+{
+    const uint32_t before = c->skip_count;
+    const bw_status status = cursor_skip(c, first, end);
+    PROMISE(status == BW_OK || status == BW_CURSOR_INVALID);
+    PROMISE(c->skip_count <= before + 1);
+    check_again(c);
+}
+
+/* The same bytes as the text of `--tags`. */
+static void check_tags(const uint8_t *data, size_t size)
+{
+    char text[256];
+    tag_range tags[TAGS_MAX];
+    uint32_t count;
+    if (size >= sizeof text)
+        return;
+    memcpy(text, data, size);
+    text[size] = '\0';
+    if (!tags_parse(text, tags, &count))
+        return;
+    for (uint32_t i = 0; i < count; i++)
+        PROMISE(tags[i].first <= tags[i].last && tag_is_wanted(tags, count, tags[i].last));
+    PROMISE(count > 0 || tag_is_wanted(tags, count, size));
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static bool metered;
     if (!metered)
         meter_jansson();
     metered = true;
+    check_tags(data, size);
     cursor c;
     bw_error error = {.code = BW_OK};
     meter_start();
@@ -48,6 +76,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     }
     check_again(&c);
+    check_skip(&c, c.step, c.step + 1 + c.item);
+    check_skip(&c, c.version, c.step);
     cursor_free(&c);
     return 0;
 }

@@ -60,6 +60,8 @@ CONFIGS = [
     "policy=naive\ndp=99999999999999999999\nnobody=1\nthreads=0\nmemory=99999999TiB\nc=2\n",
 ]
 
+TAGS = ["all", "0,5-9,12-", "7", "9-5", "1,1", "1,x", "1-2-3", "-", "", "99999999999999999999", ",".join("13579")]
+
 RESUMES = [
     '{"input":"%s","fingerprint":"000102030405060708090a0b0c0d0e0f","document":%d,"at":%d,"base":%d}' % row
     for row in [("text", 3, 18446744073709551615, 0), ("frames", 0, 0, 10), ("exec", 0, 0, 7)]
@@ -179,6 +181,8 @@ def seeds():
         yield "url", line.encode()
     for text in CONFIGS:
         yield "config", text.encode()
+    for text in TAGS:
+        yield "cursor", text.encode()
     for text in RESUMES:
         yield "resume", text.encode()
     for data in tars():

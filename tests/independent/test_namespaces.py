@@ -361,7 +361,7 @@ def test_a_swept_namespace():
             mine = [d for d in dead if d.id == e.id]
             producers.append(dataclasses.replace(e, swept_seq=mine[-1].seq, swept_offset=mine[-1].end) if mine else e)
         m = dataclasses.replace(
-            m, trim=6, groups=[bw.Group("g", b"l", 1, 6, b"c" * 16, m.version, 1, [])],
+            m, trim=6, groups=[bw.Group("g", b"l", 1, 6, False, b"c" * 16, m.version, 1, [])],
             swept=swept, swept_bytes=sum(d.shape.total for d in dead), producers=producers,
             references=[ref for ref in m.references if ref.last >= swept])
         space.commit(m)

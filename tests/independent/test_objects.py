@@ -41,7 +41,7 @@ def big_state(name, flags=0):
 
 def group(name="job", **changes):
     pins = [bw.Pin(b"a", 1, 4, 0, b"c" * 16), bw.Pin(b"b", 2, 6, 1, b"d" * 16)]
-    return dataclasses.replace(bw.Group(name, b"launch-3", 3, 4, b"h" * 16, 11, 12, pins), **changes)
+    return dataclasses.replace(bw.Group(name, b"launch-3", 3, 4, False, b"h" * 16, 11, 12, pins), **changes)
 
 
 def references(level=0, count=2, first=2, width=3):

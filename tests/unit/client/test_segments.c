@@ -61,9 +61,6 @@ static void test_needed_once(void **state)
                  BW_OK);
     assert_int_equal(segments_find(&sc.cache, m, 0, &entry, &needed), LOOKUP_FOUND);
     assert_int_equal(entry.descriptor.record.end, 1);
-    hash128 sum;
-    assert_int_equal(segments_sum(&sc.cache, m, STEPS, &sum, &needed), LOOKUP_FOUND);
-    assert_true(hash_equal(&sum, &m->sum));
     scene_close(&sc);
 }
 

@@ -339,6 +339,45 @@ static void skips_are_bounded(void **state)
     cursor_free(&c);
 }
 
+/* What no reader takes is not written; what is no list of ranges is not read. */
+static void tags_are_checked(void **state)
+{
+    (void)state;
+    tag_range beyond[] = {{UINT64_MAX - 1, TAG_ANY}}, long_one[] = {{5, UINT64_MAX - 1}};
+    cursor c = {.uuid = {1}, .dp = 4, .tag_count = 1, .tags = beyond};
+    buf out;
+    buf_init(&out, 1u << 20);
+    assert_int_equal(cursor_encode(&c, &out), BW_CURSOR_INVALID);
+    c.tags = long_one;
+    assert_int_equal(cursor_encode(&c, &out), BW_CURSOR_INVALID);
+    buf_free(&out);
+    static const char head[] =
+        "{\"batchweave\":1,\"namespace\":\"01000000000000000000000000000000\","
+        "\"step\":0,\"item\":0,\"mode\":\"same_batch\",\"dp\":4,"
+        "\"nonce\":null,\"version\":0,\"skips\":[],\"tags\":";
+    static const char *const lists[] = {"[]",          "7",     "[[\"a\",1]]",
+                                        "[[1,\"a\"]]", "[[1]]", "[[2,1]]"};
+    char text[32768];
+    bw_error error;
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
+        (void)snprintf(text, sizeof text, "%s%s}", head, lists[i]);
+        assert_int_equal(cursor_decode(view_text(text), &c, &error), BW_CURSOR_INVALID);
+    }
+    size_t size = (size_t)snprintf(text, sizeof text, "%s[", head);
+    for (uint32_t i = 0; i <= TAGS_MAX; i++)
+        size += (size_t)snprintf(text + size, sizeof text - size, "%s[%u,%u]", i > 0 ? "," : "",
+                                 2 * i, 2 * i);
+    (void)snprintf(text + size, sizeof text - size, "]}");
+    assert_int_equal(cursor_decode(view_text(text), &c, &error), BW_CURSOR_INVALID);
+    /* Lists, or values, by the thousand: not even parsed. */
+    static const char marks[] = "[,";
+    for (size_t k = 0; k < 2; k++) {
+        memset(text, marks[k], 8192);
+        assert_int_equal(cursor_decode(view_of(text, 8192), &c, &error), BW_CURSOR_INVALID);
+        assert_non_null(strstr(error.message, "more lists or values"));
+    }
+}
+
 static void tags_are_parsed(void **state)
 {
     (void)state;
@@ -399,6 +438,7 @@ int main(void)
         cmocka_unit_test(encoding_checks_ranges),
         cmocka_unit_test(skips_grow_together),
         cmocka_unit_test(skips_are_bounded),
+        cmocka_unit_test(tags_are_checked),
         cmocka_unit_test(tags_are_parsed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -104,6 +104,66 @@ static void what_does_not_pay_stays_plain(void **state)
     assert_int_equal(packer_new(PACKING_LEVEL_MAX + 1, &p), BW_INVALID);
 }
 
+/* What readers refuse by its length is not even tried; a byte is none to pack. */
+static void lengths_that_are_not_packed(void **state)
+{
+    (void)state;
+    packer *p = NULL;
+    uint8_t *packed;
+    uint32_t packed_bytes;
+    static const uint8_t one[1] = {7};
+    static const uint32_t lengths[] = {1, PACKED_PLAIN_MAX + 1};
+    assert_int_equal(packer_new(3, &p), BW_OK);
+    for (size_t k = 0; k < 2; k++) {
+        const view piece = {one, 1};
+        assert_int_equal(pack(p, &piece, 1, lengths[k], &packed, &packed_bytes), BW_OK);
+        assert_null(packed);
+    }
+    packer_free(p);
+}
+
+/* More or fewer bytes than were announced are a fault of the caller, and told at the end. */
+static void bytes_that_were_not_announced(void **state)
+{
+    (void)state;
+    packer *p = NULL;
+    uint8_t bytes[4000], *packed;
+    uint32_t packed_bytes;
+    fill(bytes, sizeof bytes);
+    const view pieces[3] = {{bytes, 2000}, {bytes, 2000}, {bytes, 4000}};
+    assert_int_equal(packer_new(3, &p), BW_OK);
+    assert_int_equal(pack(p, pieces, 1, 3000, &packed, &packed_bytes), BW_BUG);
+    assert_null(packed);
+    assert_int_equal(pack(p, pieces, 3, 3000, &packed, &packed_bytes), BW_BUG);
+    assert_null(packed);
+    assert_int_equal(pack(p, pieces, 2, 4000, &packed, &packed_bytes), BW_OK);
+    assert_non_null(packed);
+    mem_free(packed);
+    packer_free(p);
+}
+
+/* The first of two packed items is damaged: the second is not looked at. */
+static void the_first_damage_ends_it(void **state)
+{
+    (void)state;
+    static const uint8_t bytes[] = {0x28, 0xb5, 0x2f, 0xfd, 0x60, 0x2c, 0, 0x63, 0x09, 0, 'a',
+                                    0x28, 0xb5, 0x2f, 0xfd, 0x60, 0x2c, 0, 0x63, 0x09, 0, 'a'};
+    frame_item items[2] = {{.stored_bytes = 11, .plain_bytes = 299, .codec = CODEC_ZSTD},
+                           {.offset = 11,
+                            .stored_bytes = 11,
+                            .plain_bytes = 300,
+                            .unpacked_at = 320,
+                            .codec = CODEC_ZSTD}};
+    uint8_t out[640];
+    bw_error error;
+    memset(out, 0, sizeof out);
+    assert_int_equal(frame_unpack(view_of(bytes, sizeof bytes), items, 2, out, &error), BW_CORRUPT);
+    assert_int_equal(out[320], 0);
+    items[0].plain_bytes = 300;
+    assert_int_equal(frame_unpack(view_of(bytes, sizeof bytes), items, 2, out, &error), BW_OK);
+    assert_int_equal(out[320], 'a');
+}
+
 static void lengths_are_bounded(void **state)
 {
     (void)state;
@@ -268,6 +328,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_packed_comes_back),
         cmocka_unit_test(what_does_not_pay_stays_plain),
+        cmocka_unit_test(lengths_that_are_not_packed),
+        cmocka_unit_test(bytes_that_were_not_announced),
+        cmocka_unit_test(the_first_damage_ends_it),
         cmocka_unit_test(lengths_are_bounded),
         cmocka_unit_test(only_one_plain_frame_is_read),
         cmocka_unit_test(flipped_bits_do_no_harm),

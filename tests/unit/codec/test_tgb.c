@@ -86,12 +86,27 @@ static void uniform_places_are_those_of_packing(void **state)
     }
 }
 
+/* Lengths of which no part holds two: each slice is alone in its part. */
+static void slices_that_stand_alone(void **state)
+{
+    (void)state;
+    static const uint64_t lengths[] = {0, 4097, 1u << 20};
+    for (size_t k = 0; k < 3; k++) {
+        place at;
+        tgb_place_uniform(lengths[k], 4096, 3, &at);
+        assert_int_equal(at.part, 3);
+        assert_int_equal(at.offset, 0);
+        assert_int_equal(at.bytes, lengths[k]);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(packing_follows_the_page),
         cmocka_unit_test(caps_are_kept),
         cmocka_unit_test(uniform_places_are_those_of_packing),
+        cmocka_unit_test(slices_that_stand_alone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

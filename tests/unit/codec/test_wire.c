@@ -140,6 +140,10 @@ static void texts_too_long_for_their_field_fail(void **state)
     buf_reset(&b);
     wire_put_text32(&b, view_of(bytes, (size_t)UINT32_MAX + 1));
     assert_int_equal(buf_status(&b), BW_TOO_LARGE);
+    buf_reset(&b);
+    b.failed = BW_NOMEM; /* what failed first is what is told */
+    wire_put_text8(&b, view_of(bytes, 256));
+    assert_int_equal(buf_status(&b), BW_NOMEM);
     buf_free(&b);
 }
 

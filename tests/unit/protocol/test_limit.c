@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The BatchWeave authors
 // SPDX-License-Identifier: Apache-2.0
-/* max_lag and max_bytes (DESIGN 8 R3, 11): how much room there is, who gets which share of it, and
- * what is said to whom there is none for. */
+/* max_lag and max_bytes (docs/protocol.md, Limits): how much room there is, who gets which share of
+ * it, and what is said to whom there is none for. */
 #include "intent_bases.h"
 #include "world.h"
 

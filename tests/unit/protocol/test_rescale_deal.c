@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * Rescaling against a third, plain implementation: who gets what of a training step, written out as
- * lists, item by item, from DESIGN's sentences and without any arithmetic of the product. Random
- * chains of jobs, of sizes and modes, stop anywhere, leave steps out and go on from a cursor; steps
- * differ in their number of items.
+ * lists, item by item, from docs/protocol.md's sentences and without any arithmetic of the product.
+ * Random chains of jobs, of sizes and modes, stop anywhere, leave steps out and go on from a
+ * cursor; steps differ in their number of items.
  *
  * A cursor between two jobs is legal exactly when what is consumed is, for every rank of the new
  * job alike, a number of items from the front of its list; then that number is where it goes on.
