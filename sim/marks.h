@@ -143,6 +143,7 @@
     X(LOOK_FAILED, "a look failed, and a commit found out why")                                    \
     X(LOOK_KILLED, "a producer died in the middle of a look")                                      \
     X(HINT_UNDER_WAY, "a commit began while a hint was under way")                                 \
+    X(SEGMENT_UNDER_WAY, "a commit began while a segment was under way")                           \
     X(TRUST_LOST, "a base that was trusted was another's by the time of the create")               \
     X(TRUST_OLD, "a base that was trusted was not the newest any more")                            \
     X(TRUST_RETIRED, "the version after a base that was trusted had been retired")

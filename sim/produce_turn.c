@@ -58,7 +58,7 @@ int64_t turns_due(process *p)
     } else {
         d->advice = turn_ask(&d->turn, d->staged_ns, now_ns);
     }
-    /* With a hint under way it does not look: the process drives one machine at a time. */
+    /* With a put under way it does not look: the process drives one machine at a time. */
     const bool looks = d->advice.act == TURN_LOOK || d->advice.act == TURN_CATCH_UP;
     if (looks && process_busy(p))
         d->advice.act = TURN_VISIT;
@@ -124,7 +124,8 @@ void turns_commit(process *p)
 {
     producer *d = p->state;
     const uint64_t held = chain_held(d->chain)->version;
-    MARK_IF(p->sim, HINT_UNDER_WAY, process_busy(p));
+    MARK_IF(p->sim, HINT_UNDER_WAY, process_busy(p) && !commit_puts_segment(d->commit));
+    MARK_IF(p->sim, SEGMENT_UNDER_WAY, commit_puts_segment(d->commit));
     if (d->advice.act != TURN_COMMIT)
         return;
     d->trusted_newest = held == vstore_newest(p->sim->store);

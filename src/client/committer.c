@@ -20,8 +20,8 @@
 #define PUBLISH_MAX 16384u
 /* How often a commit that takes long is looked at: is it overdue, has it an outcome already? */
 #define LOOK_NS (100 * NS_PER_MS)
-/* So long a look waits for a hint: some puts' time. */
-#define HINT_NS (500 * NS_PER_MS)
+/* So long what is off the critical path is waited for: some puts' time. */
+#define REST_NS (500 * NS_PER_MS)
 
 static int64_t now(void)
 {
@@ -280,15 +280,15 @@ static bw_status drive_attempt(bw_producer *p)
     }
 }
 
-/* What the last commit left to do must be done before the next, but for a hint: it is waited for
- * until then at most, since a store may be long in taking it, or have no room. */
-static bw_status settle_machine(bw_producer *p, int64_t hint_until_ns)
+/* Until a commit may start. What the last one left to do besides, a hint or a segment, is waited
+ * for until then at most: a store may be long in taking it, or have no room. */
+static bw_status settle_machine(bw_producer *p, int64_t rest_until_ns)
 {
     const commit *c = p->worker.commit;
     const machine m = {&commit_machine, p->worker.commit};
     const drive_stop stop = {&p->work, &p->stopping};
     bw_status status = BW_TIMEOUT;
-    while (status == BW_TIMEOUT && (!commit_may_start(c) || now() < hint_until_ns))
+    while (status == BW_TIMEOUT && (!commit_may_start(c) || now() < rest_until_ns))
         status = drive_run(p->worker.drive, m, now() + LOOK_NS, &stop);
     return status == BW_TIMEOUT ? BW_OK : status;
 }
@@ -327,7 +327,7 @@ static void publish(bw_producer *p, work *w)
 {
     commit *c = p->worker.commit;
     const int64_t began_ns = now();
-    if (settle_machine(p, 0) == BW_INTERRUPTED)
+    if (settle_machine(p, commit_puts_segment(c) ? began_ns + REST_NS : 0) == BW_INTERRUPTED)
         return;
     if (w->act == TURN_COMMIT)
         commit_trust_base(c);
@@ -372,13 +372,13 @@ static void visit(bw_producer *p, work *w)
     publish(p, w);
 }
 
-/* Where it fails, an ordinary commit finds out why, and says so. So it is while a hint is under
+/* Where it fails, an ordinary commit finds out why, and says so. So it is while a put is under
  * way: the store handle is the commit's. */
 static void look(bw_producer *p, work *w)
 {
     committer *c = &p->worker;
     const drive_stop stop = {&p->work, &p->stopping};
-    if (settle_machine(p, now() + HINT_NS) == BW_INTERRUPTED)
+    if (settle_machine(p, now() + REST_NS) == BW_INTERRUPTED)
         return;
     if (commit_machine.running(c->commit)) {
         visit(p, w);

@@ -80,10 +80,12 @@ void commit_free(commit *c)
 
 bool commit_may_start(const commit *c)
 {
-    for (uint32_t i = 0; i < c->asks.used; i++)
-        if (c->slots[i].state != ASK_FREE && c->slots[i].role != COMMIT_ASK_HINT)
-            return false;
     return c->state == STATE_IDLE;
+}
+
+bool commit_puts_segment(const commit *c)
+{
+    return c->fold.state == PUT_ASKED || c->merge.state == PUT_ASKED;
 }
 
 void commit_start(commit *c, intent *i, view committer, int64_t now_ns, int64_t deadline_ns)

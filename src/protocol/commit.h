@@ -38,8 +38,10 @@ typedef struct commit_options {
 bw_status commit_new(chain *c, const commit_options *options, commit **out);
 void commit_free(commit *c);
 
-/** Nothing runs but perhaps the put of a hint, which no commit waits for. */
+/** Nothing runs but perhaps puts of a hint or of segments, which no commit waits for. */
 bool commit_may_start(const commit *c);
+/** A segment for the next commit is under way: to begin before it is there wastes it. */
+bool commit_puts_segment(const commit *c);
 /** Starts, when it may. The intent is the caller's until the end. `deadline_ns` on the
  * driver's clock. */
 void commit_start(commit *c, intent *i, view committer, int64_t now_ns, int64_t deadline_ns);

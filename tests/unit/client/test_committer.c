@@ -292,6 +292,24 @@ static void test_a_hint_that_finds_no_space(void **state)
     }
 }
 
+/* Nor does a segment that no commit needs yet: the tail may grow to twice the size at which it is
+ * put early. */
+static void test_a_segment_that_finds_no_space(void **state)
+{
+    (void)state;
+    stand s;
+    stand_open(&s, 1, "no-space:put:segment/:0", false);
+    bw_producer *p = stand_producer(&s, s.space, "p", "naive");
+    for (uint64_t k = 1; k <= 5; k++) {
+        stand_put(&s, p, "x", k);
+        stand_expect(&s, producer_flush(p, false, 5 * NS_PER_S, &s.error), BW_OK);
+    }
+    stand_put(&s, p, "x", 6);
+    stand_expect(&s, producer_flush(p, false, NS_PER_S, &s.error), BW_TIMEOUT);
+    stand_expect(&s, producer_close(p, 0, &s.error), BW_UNKNOWN);
+    stand_close(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -299,6 +317,7 @@ int main(void)
         cmocka_unit_test(test_turns),
         cmocka_unit_test(test_a_look_that_fails),
         cmocka_unit_test(test_a_hint_that_finds_no_space),
+        cmocka_unit_test(test_a_segment_that_finds_no_space),
         cmocka_unit_test(test_lost_reply_of_the_open),
         cmocka_unit_test(test_unknown_for_good),
         cmocka_unit_test(test_unknown_then_known),
