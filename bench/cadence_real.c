@@ -140,8 +140,9 @@ static void count(maker *m, tally *t)
 /* Batch `k` was told at `at_ns`, or is open then. */
 static void add_lag(maker *m, uint64_t k, int64_t at_ns)
 {
-    if (m->put_ns[k] >= m->counts_from_ns)
-        m->out->lag_us[m->out->lags++] = (uint32_t)((at_ns - m->put_ns[k]) / 1000);
+    const int64_t lag_ns = at_ns - m->put_ns[k];
+    if (m->put_ns[k] >= m->counts_from_ns && lag_ns >= 0)
+        m->out->lag_us[m->out->lags++] = (uint32_t)(lag_ns / 1000);
 }
 
 static bw_status listen_until(maker *m, int64_t until_ns, bw_error *error)
@@ -219,7 +220,7 @@ static void take_tally(maker *m)
     t->processor_us = after.processor_us - m->before.processor_us;
     t->acknowledged = m->told;
     for (uint64_t k = m->told; k < m->puts; k++) {
-        t->open += m->put_ns[k] >= m->counts_from_ns;
+        t->open += m->put_ns[k] >= m->counts_from_ns && m->put_ns[k] <= m->end_ns;
         add_lag(m, k, m->end_ns);
     }
 }

@@ -326,6 +326,14 @@ bw_status turn_lost(turn *t, int64_t now_ns, const manifest *held, rng *r)
 
 /* ---- what to do ---- */
 
+/* Rule 6: turns that hardly ever meet are not worth a look more than others pay. */
+static bool is_quiet(const turn *t)
+{
+    MUST(t->is_member);
+    MUST(t->members > 0);
+    return t->members == 1 || t->observed_ns >= IDLE_COMMITS * commit_time(t);
+}
+
 /* Rules 5 and 6. */
 static int64_t due(const turn *t, int64_t ready_ns)
 {
@@ -381,7 +389,7 @@ turn_advice turn_ask(turn *t, int64_t ready_ns, int64_t now_ns)
     if (!t->is_member && now_ns < t->guest_ns)
         return (turn_advice){.act = TURN_WAIT, .at_ns = t->guest_ns};
     if (now_ns - t->heard_ns > STALE_ROUNDS * (t->window_ns + (int64_t)(t->members + 1) * slot(t)))
-        return (turn_advice){.act = TURN_CATCH_UP};
+        return (turn_advice){.act = t->is_member && is_quiet(t) ? TURN_VISIT : TURN_CATCH_UP};
     if (!t->is_member)
         return ask_as_guest(t, now_ns);
     const int64_t due_ns = due(t, ready_ns);

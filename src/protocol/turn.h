@@ -71,7 +71,7 @@ typedef enum turn_act {
     TURN_LOOK,     /* is `version` there? Then turn_looked */
     TURN_CATCH_UP, /* walk to the newest. Then turn_caught_up */
     TURN_COMMIT,   /* on what is held, without another look */
-    TURN_VISIT     /* as other cadences do: never advised, for urgent commits */
+    TURN_VISIT     /* an ordinary commit, as of other cadences: it looks by itself where it must */
 } turn_act;
 
 typedef struct turn_advice {

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <stdio.h>
 
 #define MS NS_PER_MS
 #define TAIL_CAP 8192u
@@ -282,6 +283,28 @@ static void alone(void **state)
                      BW_OK);
     expect(turn_ask(&t, now + 110 * MS, now + 110 * MS), TURN_COMMIT, 0, 0);
     assert_true(turn_slot_ms(&t) >= 210);
+    /* Nor anybody to look for, however long it slept. */
+    expect(turn_ask(&t, now + 3600 * NS_PER_S, now + 3600 * NS_PER_S), TURN_VISIT, 0, 0);
+    turn_close(&t);
+}
+
+/* Commits far apart: an ordinary one finds what was made meanwhile with fewer requests. */
+static void a_quiet_chain(void **state)
+{
+    (void)state;
+    base b;
+    turn t;
+    int64_t now = 100 * NS_PER_S;
+    opened(&t, "b", stand_at(&b, 50, "a", "a50 b49"), now);
+    for (uint64_t version = 51; version < 80; version += 2) {
+        char map[32];
+        (void)snprintf(map, sizeof map, "a%d b%d", (int)version - 1, (int)version);
+        now += 60 * NS_PER_S;
+        assert_int_equal(turn_committed(&t, 60 * MS, now, stand_at(&b, version, "b", map), &r),
+                         BW_OK);
+    }
+    now += 60 * NS_PER_S;
+    expect(turn_ask(&t, now, now), TURN_VISIT, 0, 0);
     turn_close(&t);
 }
 
@@ -297,6 +320,7 @@ int main(void)
         cmocka_unit_test(guests),
         cmocka_unit_test(sleepers_catch_up),
         cmocka_unit_test(alone),
+        cmocka_unit_test(a_quiet_chain),
     };
     return cmocka_run_group_tests_name("turn", tests, NULL, NULL);
 }
