@@ -57,6 +57,7 @@ static void dead(process *p, bool killed)
     producer *d = p->state;
     p->sim->history->leaves += !killed;
     produce_forget(p, killed);
+    turns_forget(p, killed);
     create_free(d->create);
     commit_free(d->commit);
     stage_free(d->stage);
@@ -163,6 +164,8 @@ static void opened(process *p, producer *d)
     check_opened(p, d->id, e->epoch, e->seq, e->offset, 0);
     story(p->sim, p, "is open: epoch %u, seq %llu, offset %llu", e->epoch,
           (unsigned long long)e->seq, (unsigned long long)e->offset);
+    if (p->sim->plan.turns)
+        turns_open(p, commit_reported(d->commit)->create_ns);
     d->epoch = e->epoch;
     d->seq = e->seq;
     d->offset = e->offset;

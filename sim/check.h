@@ -114,6 +114,11 @@ bool check_trimmed(process *p, uint64_t step);
 void check_attempted(process *p, const flight *f);
 /** `m` is proved, it was told; `newest`: proved the newest since the walk began. */
 void check_proved(process *p, const manifest *m, bool newest);
+/** A look did not find `version`: it was not there, or it is retired. */
+void check_missed(process *p, uint64_t version);
+/** A look ended with `version`, newer than what was held: no marker may have said that it is
+ * retired when the look began. */
+void check_found(process *p, uint64_t version);
 /** A producer was told that it is open. */
 void check_opened(process *p, uint32_t id, uint32_t epoch, uint64_t seq, uint64_t offset,
                   uint64_t version);

@@ -56,6 +56,8 @@ typedef struct sim_plan {
     uint32_t skip_count; /* ranges that the job leaves out, from its first cursor on */
     uint64_t skips[2][2];
     bool tagged; /* batches have tags, and the job reads only some */
+    bool turns;  /* producers take turns: they look ahead, and trust what they found … */
+    bool hasty;  /* … and now and then when it is no turn of theirs */
     uint32_t groups;
     uint32_t max_lag, max_bytes; /* 0: no limit */
     bool group_rivals, removes, forgets;

@@ -208,6 +208,9 @@ static void draw_plan(sim *s, const sim_options *options)
     rng own; /* so that what is drawn above stays what it was before there were tags */
     rng_seed(&own, s->seed ^ 0x74616773);
     p->tagged = rng_below(&own, 4) == 0;
+    rng_seed(&own, s->seed ^ 0x7475726e73);
+    p->turns = rng_below(&own, 3) == 0;
+    p->hasty = p->turns && rng_below(&own, 2) == 0;
     p->pace = p->stride = p->patience = 1;
     if (s->month != NULL)
         month_plan(s);

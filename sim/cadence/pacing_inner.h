@@ -7,6 +7,7 @@
 #include "pacing.h"
 #include "protocol/cadence.h"
 #include "protocol/commit.h"
+#include "protocol/turn.h"
 
 typedef struct pacing pacing;
 
@@ -57,6 +58,10 @@ typedef struct pacing_process {
 
     /* a producer */
     cadence cadence;
+    turn turn;
+    turn_advice look; /* that is under way, sent at … */
+    bool looking;
+    int64_t looked_ns;
     uint32_t epoch;
     uint64_t seq;
     int64_t batch_ns, next_ns; /* the batch in the making ends then */

@@ -56,7 +56,8 @@
     P(RECLAIM, "reclaim", "space", "switch", "true", 0, 0,                                         \
       "after each pin a bounded pass of the sweep in the background; false: gc does it")           \
     P(POLICY, "policy", "producer", "text", "fixed:100", 0, 0,                                     \
-      "when to commit: naive, fixed:N with N in milliseconds, incr, aimd:interval, aimd:rate, "    \
+      "when to commit: turn (one after the other), naive, fixed:N with N in ms, incr, "            \
+      "aimd:interval, aimd:rate, "                                                                 \
       "dac, dac:P with P per cent of conflicts, or dac:map")                                       \
     P(KIND, "kind", "producer", "raw|samples|safetensors", "raw", 0, 0, "what the items are")      \
     P(COMPRESS, "compress", "producer", "text", "none", 0, 0,                                      \

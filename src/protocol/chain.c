@@ -67,21 +67,41 @@ void chain_set_tip(chain *c, manifest *m)
     c->tip_newest = false;
 }
 
+static void begin(chain *c, bool may_stop)
+{
+    MUST(c->tip == NULL);
+    c->status = BW_OK;
+    error_clear(&c->error);
+    c->is_newest = false;
+    c->want_newest = !may_stop;
+    c->may_stop = may_stop;
+    c->refetched = c->rewalked = false;
+    c->run = c->reopens = 0;
+    chain_set_tip(c, c->held != NULL ? manifest_ref(c->held) : NULL);
+    c->tip_proved = c->linked = c->held != NULL;
+}
+
+void chain_look(chain *c, uint64_t version, int64_t now_ns)
+{
+    (void)now_ns;
+    MUST_OR(c->state == WALK_IDLE, return );
+    MUST_OR(!ask_any(&c->asks), return );
+    MUST_OR(c->held != NULL, return );
+    MUST(c->lenient);
+    MUST(version > c->held->version);
+    begin(c, true);
+    c->counts.polls++;
+    chain_land(c, LANDING_LOOK, version);
+    sound(c);
+}
+
 void chain_start(chain *c, chain_goal goal, int64_t now_ns)
 {
     (void)now_ns;
     MUST_OR(c->state == WALK_IDLE, return );
     MUST_OR(!ask_any(&c->asks), return );
     MUST(goal <= CHAIN_REOPEN);
-    c->status = BW_OK;
-    error_clear(&c->error);
-    c->is_newest = false;
-    c->want_newest = goal != CHAIN_POLL;
-    c->may_stop = goal == CHAIN_POLL;
-    c->refetched = c->rewalked = false;
-    c->run = c->reopens = 0;
-    chain_set_tip(c, c->held != NULL ? manifest_ref(c->held) : NULL);
-    c->tip_proved = c->linked = c->held != NULL;
+    begin(c, goal == CHAIN_POLL);
     if (goal == CHAIN_OPEN || c->held == NULL) {
         chain_begin(c);
     } else if (goal == CHAIN_REOPEN) {

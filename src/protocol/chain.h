@@ -37,6 +37,9 @@ void chain_forgive_gaps(chain *c);
 /** Starts a walk; none may be running. On success or failure the chain keeps the last proved
  * manifest. */
 void chain_start(chain *c, chain_goal goal, int64_t now_ns);
+/** A walk of one question: is `version`, above the held one, there? If so it is proved and held;
+ * what lies between is skipped. Only for those who forgive gaps, and hold something. */
+void chain_look(chain *c, uint64_t version, int64_t now_ns);
 extern const machine_type chain_machine;
 
 /** How the last walk ended: BW_OK; BW_NO_NAMESPACE, BW_NOT_READY, BW_CHAIN_BLOCKED (key in error),

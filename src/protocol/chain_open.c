@@ -231,6 +231,8 @@ void chain_landed(chain *c, const ask *a, machine_reply *reply)
     if (reply->outcome == STORE_NOT_FOUND) {
         if (c->landing == LANDING_HINT)
             hint_followed(c);
+        else if (c->landing == LANDING_LOOK)
+            chain_looked(c, a->number, false);
         else
             chain_reopen(c);
         return;
@@ -255,6 +257,8 @@ void chain_landed(chain *c, const ask *a, machine_reply *reply)
             chain_arrive(c);
         } else if (c->landing == LANDING_HINT)
             hint_followed(c);
+        else if (c->landing == LANDING_LOOK)
+            chain_looked(c, a->number, true);
         else
             chain_step(c);
     }

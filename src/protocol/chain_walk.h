@@ -38,7 +38,7 @@ enum chain_role {
 };
 
 /** Where WALK_LAND's version came from: only a hint may be wrong without more ado. */
-typedef enum landing { LANDING_HINT, LANDING_SEARCH, LANDING_GALLOP } landing;
+typedef enum landing { LANDING_HINT, LANDING_SEARCH, LANDING_GALLOP, LANDING_LOOK } landing;
 
 #define CHAIN_ASKS (2u * SEARCH_PROBES_MAX)
 
@@ -112,6 +112,8 @@ void chain_stepped(chain *c, const ask *a, machine_reply *reply);
  * questions, or on from there. */
 void chain_look_ahead(chain *c, uint64_t from);
 void chain_looked_ahead(chain *c);
+/** A look at a version ahead was answered. */
+void chain_looked(chain *c, uint64_t version, bool present);
 void chain_marker_read(chain *c, bool present);
 /** Decodes a reply's manifest and checks that it is `version` of this namespace, and after the tip
  * when it is its successor. */

@@ -89,9 +89,9 @@ void commit_put_early(commit *c)
     const manifest *next = c->attempt.next;
     MUST_OR(next != NULL, return );
     MUST(next->version == base->version + 1);
-    /* Who tries again is in a crowd, so that nothing of an earlier try is in flight. */
-    MUST(c->crowd > 0 || c->fold.state != PUT_ASKED);
-    if (c->crowd == 0 && fold_due(next, g->tail_cap) && build_fold(c, next) == BW_OK)
+    MUST(c->attempt.open);
+    if (c->crowd == 0 && c->fold.state != PUT_ASKED && fold_due(next, g->tail_cap) &&
+        build_fold(c, next) == BW_OK)
         ask_put(c, &c->fold, false);
     if (c->merge.state != PUT_ASKED && merge_due(base) && !slot_merges(&c->merge, base) &&
         build_merge(c, base) == BW_OK)
@@ -220,11 +220,21 @@ void commit_page_read(commit *c, ask *a, machine_reply *reply)
     }
 }
 
+/* Its bytes may not be changed then. */
+static bool hint_is_under_way(const commit *c)
+{
+    MUST(c->asks.used <= COMMIT_ASKS);
+    for (uint32_t i = 0; i < c->asks.used; i++)
+        if (c->slots[i].state != ASK_FREE && c->slots[i].role == COMMIT_ASK_HINT)
+            return true;
+    return false;
+}
+
 void commit_put_hint(commit *c, uint64_t version)
 {
-    if (version % HINT_EVERY != 0)
-        return;
     MUST(version > 0);
+    if (version % HINT_EVERY != 0 || hint_is_under_way(c))
+        return;
     MUST(c->state == STATE_IDLE);
     buf_reset(&c->hint);
     if (hint_encode(chain_genesis(c->chain)->uuid, version, &c->hint) == BW_OK)

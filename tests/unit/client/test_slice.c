@@ -108,7 +108,7 @@ static void key_of(const scene *sc, const place *where, object_key *key)
 }
 
 /* Turns one byte of the part over; the same again turns it back. */
-static void turn(scene *sc, const place *where, uint64_t at)
+static void flip(scene *sc, const place *where, uint64_t at)
 {
     object_key key;
     const uint8_t *bytes = NULL;
@@ -234,18 +234,18 @@ static void test_damaged(void **state)
     for (int map = 0; map < 2; map++) {
         sc.request.map = map == 1;
         for (uint64_t at = 0; at < where.bytes; at++) {
-            turn(&sc, &where, at);
+            flip(&sc, &where, at);
             expect_corrupt(&sc, &where);
-            turn(&sc, &where, at);
+            flip(&sc, &where, at);
         }
     }
     /* Without `verify` the head is checked all the same. */
     sc.request.verify = false;
-    turn(&sc, &where, 8);
+    flip(&sc, &where, 8);
     expect_corrupt(&sc, &where);
-    turn(&sc, &where, 8);
-    turn(&sc, &where, item);
-    turn(&sc, &where, padding);
+    flip(&sc, &where, 8);
+    flip(&sc, &where, item);
+    flip(&sc, &where, padding);
     stand_expect(&sc.s, fetch_slice(&sc, &s), BW_OK);
     slice_unref(s);
     scene_close(&sc);
@@ -262,19 +262,19 @@ static void test_damaged_packed(void **state)
     const place where = sc.request.plan.where;
     key_of(&sc, &where, &key);
     for (uint64_t at = 0; at < where.bytes; at++) {
-        turn(&sc, &where, at);
+        flip(&sc, &where, at);
         stand_expect(&sc.s, fetch_slice(&sc, &s), BW_CORRUPT);
         assert_string_equal(bw_error_key(&sc.s.error), key.text);
-        turn(&sc, &where, at);
+        flip(&sc, &where, at);
     }
     sc.request.verify = false;
     for (uint64_t at = frame_bytes_min(3); at < where.bytes; at++) {
-        turn(&sc, &where, at);
+        flip(&sc, &where, at);
         const bw_status status = fetch_slice(&sc, &s);
         assert_true(status == BW_OK || status == BW_CORRUPT);
         if (status == BW_OK)
             slice_unref(s);
-        turn(&sc, &where, at);
+        flip(&sc, &where, at);
     }
     scene_close(&sc);
 }
@@ -331,9 +331,9 @@ static void test_damaged_footer(void **state)
     size_t size = 0;
     scene_open(&sc, MANY, SPREAD, 5);
     const place footer_at = sc.request.plan.footer;
-    turn(&sc, &footer_at, 100);
+    flip(&sc, &footer_at, 100);
     expect_corrupt(&sc, &footer_at);
-    turn(&sc, &footer_at, 100);
+    flip(&sc, &footer_at, 100);
     /* Whole and well, but of another batch. */
     key_of(&sc, &footer_at, &key);
     assert_true(mem_space_get(sc.s.contents, key.text, &bytes, &size));
@@ -408,9 +408,9 @@ static void test_damaged_in_a_lent_buffer(void **state)
     scene_open(&sc, 3, 2, 1);
     const place where = sc.request.plan.where;
     lending *ring = lend(&sc, align64(where.bytes), &memory);
-    turn(&sc, &where, where.bytes - 1);
+    flip(&sc, &where, where.bytes - 1);
     expect_corrupt(&sc, &where);
-    turn(&sc, &where, where.bytes - 1);
+    flip(&sc, &where, where.bytes - 1);
     assert_ptr_equal(sc.request.lent->data, memory);
     expect_free(ring, 0);
     stand_expect(&sc.s, fetch_slice(&sc, &s), BW_OK);
