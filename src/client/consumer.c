@@ -95,6 +95,9 @@ bw_status consumer_open(bw_space *space, const consumer_options *options, const 
         return status;
     }
     follower_join(space->follower, c);
+    /* It begins with what it has; what has changed since is found while it reads. */
+    if (space->behind)
+        (void)follower_ask(space->follower);
     atomic_fetch_add(&space->users, 1u);
     *out = c;
     return BW_OK;
@@ -429,6 +432,14 @@ void cursor_unwrap(bw_cursor *c)
     mem_free(c);
 }
 
+/* A restart that is told this version finds the next step with the fewest requests: in its tail, or
+ * else not far from it. */
+static uint64_t version_locked(const bw_consumer *c)
+{
+    const fetch *f = &c->locked.ring[c->locked.first];
+    return c->locked.count > 0 && f->in_tail > 0 ? f->in_tail : c->locked.manifest->version;
+}
+
 bw_status consumer_cursor(bw_consumer *c, bw_cursor **out, bw_error *error)
 {
     cursor plain;
@@ -439,7 +450,7 @@ bw_status consumer_cursor(bw_consumer *c, bw_cursor **out, bw_error *error)
         lock_release(&c->lock);
         return status;
     }
-    status = handout_cursor(c->locked.handout, c->locked.manifest, &plain);
+    status = handout_cursor(c->locked.handout, version_locked(c), &plain);
     lock_release(&c->lock);
     if (status != BW_OK)
         return error_set(error, status, "the cursor: %s", bw_status_text(status));

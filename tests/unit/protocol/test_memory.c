@@ -507,7 +507,7 @@ static void skips_and_cursors(void **state)
         bw_status status = handout_resume(h, &m, &from, NULL);
         const bool resumed = status == BW_OK;
         if (status == BW_OK)
-            status = handout_cursor(h, &m, &taken);
+            status = handout_cursor(h, m.version, &taken);
         if (status == BW_OK)
             status = cursor_encode(&taken, &json);
         if (status == BW_OK)
