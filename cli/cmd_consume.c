@@ -357,15 +357,24 @@ static bw_status check_group(cli *c)
     return BW_OK;
 }
 
+/* Who speaks for the job writes its group. */
+static bw_status open_space(run_state *s, bw_cursor **cursor)
+{
+    cli *c = s->c;
+    const bool commits =
+        s->group != NULL && (!args_given(c, "rank") || args_number(c, "rank") == 0);
+    const bw_status status = load_cursor(s, cursor);
+    return status == BW_OK ? cli_resume(c, commits ? "write" : "read", *cursor) : status;
+}
+
 static bw_status consume(run_state *s)
 {
     cli *c = s->c;
-    bw_cursor *cursor;
-    bw_status status = load_cursor(s, &cursor);
-    if (status != BW_OK)
-        return status;
+    bw_cursor *cursor = NULL;
     bool moved = false;
-    status = jobstart(c, s->group, &cursor, &moved);
+    bw_status status = open_space(s, &cursor);
+    if (status == BW_OK)
+        status = jobstart(c, s->group, &cursor, &moved);
     if (status == BW_OK && s->group != NULL)
         status = set_launch(s);
     if (status == BW_OK && s->out != NULL)
@@ -424,11 +433,7 @@ static bw_status run(cli *c)
     s.crew.ranks = calloc(s.crew.count, sizeof *s.crew.ranks);
     if (s.crew.ranks == NULL)
         return cli_fail(c, BW_NOMEM, "out of memory");
-    /* Who speaks for the job writes its group. */
-    const bool commits = s.group != NULL && (!args_given(c, "rank") || args_number(c, "rank") == 0);
-    status = cli_open(c, commits ? "write" : "read");
-    if (status == BW_OK)
-        status = consume(&s);
+    status = consume(&s);
     close_ranks(&s);
     return status;
 }

@@ -59,6 +59,11 @@
     X(BEYOND_READ, "somebody looked far beyond the newest manifest")                               \
     X(REOPEN, "a walk met a marker and opened again above it")                                     \
     X(REOPEN_TWICE, "a walk met two markers")                                                      \
+    X(RESUMED, "a restart began with its cursor's version")                                        \
+    X(RESUME_GONE, "a cursor's version was not there any more")                                    \
+    X(RESUME_RETIRED, "a cursor's version was read, and its block was retired")                    \
+    X(RESUME_ELSEWHERE, "a cursor's version did not describe its step")                            \
+    X(RESUME_AHEAD, "a cursor's version was ahead of the hint")                                    \
     X(QUIET_MARKER, "a follower stuck at a retired name found its marker")                         \
     X(GAP_CHECKED, "a reader that skipped versions found its old sum")                             \
     X(GAP_SEGMENT, "a reader needed a segment to find its old sum")                                \

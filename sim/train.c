@@ -141,7 +141,7 @@ static void save(process *p, trainer *t)
     *new = (saved){.nonce = rng_u64(&p->random)};
     for (uint32_t d = t->dp; d > 0; d--) {
         cursor c;
-        if (handout_cursor(t->handouts[d - 1], chain_held(t->chain), &c) != BW_OK)
+        if (handout_cursor(t->handouts[d - 1], chain_held(t->chain)->version, &c) != BW_OK)
             sim_defect("a cursor that cannot be");
         c.version = 0;
         if (d < t->dp && (c.step != new->at.step || c.item != new->at.item))

@@ -23,7 +23,6 @@ extern "C" {
 #endif
 
 typedef struct bw_consumer bw_consumer;
-typedef struct bw_cursor bw_cursor;
 
 /**
  * `group`: the training job's name, or NULL. With a group all ranks of the job begin at one place:

@@ -43,6 +43,11 @@
     X(witness_always_made, "sim", "R8: our token alone makes the witness say made")                \
     X(witness_always_lost, "sim", "R8: the witness says lost whatever it sees")                    \
     X(hint_trusted, "sim", "section 10: the hinted version is taken for the newest")               \
+    X(resume_unproved, "protocol/test_resumption",                                                 \
+      "R8: a cursor's version is believed without the marker")                                     \
+    X(resume_is_newest, "sim", "section 10: a cursor's version is taken for the newest")           \
+    X(resume_without_step, "sim",                                                                  \
+      "section 10: a rank begins with a version that does not describe its step")                  \
     X(search_from_start, "sim", "R8: the search for manifests begins below the markers")           \
     X(delete_before_marker, "sim", "R8: names are deleted before their marker is there")           \
     X(newest_block_retired, "sim", "R8: the block of the newest version is retired")               \

@@ -95,6 +95,9 @@ bw_status consumer_open(bw_space *space, const consumer_options *options, const 
         return status;
     }
     follower_join(space->follower, c);
+    /* It begins with what it has; what has changed since is found while it reads. */
+    if (space->behind)
+        (void)follower_ask(space->follower);
     atomic_fetch_add(&space->users, 1u);
     *out = c;
     return BW_OK;
@@ -452,6 +455,14 @@ void cursor_unwrap(bw_cursor *c)
     mem_free(c);
 }
 
+/* A restart that is told this version finds the next step with the fewest requests: in its tail, or
+ * else not far from it. */
+static uint64_t version_locked(const bw_consumer *c)
+{
+    const uint64_t in_tail = c->locked.count > 0 ? consumer_slot(c, 0)->in_tail : 0;
+    return in_tail > 0 ? in_tail : c->locked.manifest->version;
+}
+
 bw_status consumer_cursor(bw_consumer *c, bw_cursor **out, bw_error *error)
 {
     cursor plain;
@@ -462,7 +473,7 @@ bw_status consumer_cursor(bw_consumer *c, bw_cursor **out, bw_error *error)
         lock_release(&c->lock);
         return status;
     }
-    status = handout_cursor(c->locked.handout, c->locked.manifest, &plain);
+    status = handout_cursor(c->locked.handout, version_locked(c), &plain);
     lock_release(&c->lock);
     if (status != BW_OK)
         return error_set(error, status, "the cursor: %s", bw_status_text(status));

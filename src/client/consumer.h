@@ -68,6 +68,7 @@ typedef struct fetch {
     slice_request request;
     slice *slice; /* ready */
     segment_ref needed;
+    uint64_t in_tail;        /* version in whose tail it was found; 0: in a segment */
     uint64_t ticket;         /* suspect */
     uint32_t misses;         /* of the slice */
     uint32_t segment_misses; /* of the segment needed now */

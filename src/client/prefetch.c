@@ -216,6 +216,7 @@ static bool plan_locked(fetch *f, bool front)
     }
     switch (segments_find(&c->space->segments, m, f->step, &f->entry, &f->needed)) {
     case LOOKUP_FOUND:
+        f->in_tail = f->step >= manifest_tail_first(m) ? m->version : 0;
         break;
     case LOOKUP_NEED:
         f->state = FETCH_SEGMENT;
@@ -272,6 +273,7 @@ static void add_step_locked(bw_consumer *c)
         f->nth = nth;
         f->slice = NULL;
         f->misses = f->segment_misses = 0;
+        f->in_tail = 0;
         f->request.reserved = 0;
         f->request.lent = NULL;
         error_clear(&f->error);

@@ -94,7 +94,7 @@ bw_status chain_decode(chain *c, uint64_t version, machine_reply *reply, manifes
 {
     const hash128 *previous = NULL;
     MUST(version > 0);
-    MUST(c->state == WALK_STEP || c->state == WALK_LAND);
+    MUST(c->state == WALK_STEP || c->state == WALK_LAND || c->state == WALK_BEGIN);
     if (version == 1)
         previous = &c->genesis_hash;
     else if (c->tip != NULL && c->tip->version + 1 == version &&

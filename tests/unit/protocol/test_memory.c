@@ -225,6 +225,50 @@ static void gaps_are_checked(void **state)
     }
 }
 
+/* A cursor's version that there was no memory for is read again; a segment beside its marker may be
+ * left out. */
+static void a_restart_begins_at_its_cursor(void **state)
+{
+    (void)state;
+    uint64_t segments_left_out = 0;
+    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+        world w;
+        actor p;
+        chain *reader;
+        segment_cache *cache;
+        descriptor found;
+        segment_ref needed;
+        world_open(&w, &(world_options){.block_size = 1024, .tail_cap = 256});
+        actor_start(&p, &w, "p");
+        actor_open(&p);
+        for (uint32_t i = 0; i < 30; i++)
+            actor_publish(&p, 1);
+        const manifest *m = chain_held(p.chain);
+        const resume_point at = {
+            .version = m->version, .step = m->refs[0].last, .before = m->refs[0].last - 1};
+        assert_int_equal(chain_new(seed, NULL, &reader), BW_OK);
+        assert_int_equal(segment_cache_new(65536, &cache), BW_OK);
+        chain_resume(reader, &at, cache);
+        scarcity_begin(seed, 6);
+        bw_status status = BW_NOMEM;
+        for (uint32_t tries = 0; status != BW_OK && tries < TRIES_MAX; tries++) {
+            status = world_walk(&w, reader, CHAIN_OPEN);
+            assert_true(status == BW_OK || status == BW_NOMEM);
+        }
+        scarcity_end();
+        assert_int_equal(status, BW_OK);
+        assert_int_equal(chain_counted(reader)->resumed, 1);
+        assert_int_equal(chain_held(reader)->version, at.version);
+        segments_left_out +=
+            lookup_step(chain_held(reader), cache, at.step, &found, &needed) == LOOKUP_NEED;
+        chain_free(reader);
+        segment_cache_free(cache);
+        actor_stop(&p);
+        world_close(&w);
+    }
+    assert_in_range(segments_left_out, 1, SEEDS - 1);
+}
+
 static void walks_and_sweeps_come_to_the_newest(void **state)
 {
     (void)state;
@@ -507,7 +551,7 @@ static void skips_and_cursors(void **state)
         bw_status status = handout_resume(h, &m, &from, NULL);
         const bool resumed = status == BW_OK;
         if (status == BW_OK)
-            status = handout_cursor(h, &m, &taken);
+            status = handout_cursor(h, m.version, &taken);
         if (status == BW_OK)
             status = cursor_encode(&taken, &json);
         if (status == BW_OK)
@@ -536,6 +580,7 @@ int main(void)
         cmocka_unit_test(a_witness_without_memory),
         cmocka_unit_test(a_departed_id_comes_back),
         cmocka_unit_test(gaps_are_checked),
+        cmocka_unit_test(a_restart_begins_at_its_cursor),
         cmocka_unit_test(walks_and_sweeps_come_to_the_newest),
         cmocka_unit_test(an_init_that_ran_out_of_memory_can_be_finished),
         cmocka_unit_test(makers_say_so),
