@@ -34,40 +34,37 @@
 
 /* ---- latencies ---- */
 
-static void latency_add(turn_latency *l, int64_t ns)
-{
-    MUST(ns >= 0);
-    l->ns[l->count++ % TURN_SAMPLES] = ns > LATENCY_MIN_NS ? ns : LATENCY_MIN_NS;
-}
-
 static int compare_ns(const void *a, const void *b)
 {
     const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
     return (x > y) - (x < y);
 }
 
-/* Of the last samples: the one of this rank from the top, 0 the largest. */
-static int64_t latency_rank(const turn_latency *l, uint32_t rank)
+static void latency_add(turn_latency *l, int64_t ns)
 {
     int64_t sorted[TURN_SAMPLES];
+    MUST(ns >= 0);
+    l->ns[l->count++ % TURN_SAMPLES] = ns > LATENCY_MIN_NS ? ns : LATENCY_MIN_NS;
     const uint32_t count = l->count < TURN_SAMPLES ? l->count : TURN_SAMPLES;
-    MUST_OR(count > 0, return NS_PER_MS);
     for (uint32_t i = 0; i < count; i++)
         sorted[i] = l->ns[i];
     qsort(sorted, count, sizeof *sorted, compare_ns);
-    return sorted[count - 1 - (rank < count ? rank : count - 1)];
+    l->median_ns = sorted[(count - 1) / 2];
+    l->high_ns = sorted[count > 1 ? count - 2 : 0];
+    MUST(l->median_ns <= l->high_ns);
 }
 
 static int64_t median(const turn_latency *l)
 {
-    const uint32_t count = l->count < TURN_SAMPLES ? l->count : TURN_SAMPLES;
-    return latency_rank(l, count / 2);
+    MUST(l->median_ns >= LATENCY_MIN_NS);
+    return l->median_ns;
 }
 
 /* The second largest: one slow request is no reason to give everybody a longer slot. */
 static int64_t high(const turn_latency *l)
 {
-    return latency_rank(l, 1);
+    MUST(l->high_ns >= LATENCY_MIN_NS);
+    return l->high_ns;
 }
 
 /* S: noticing the predecessor's commit takes a GET and a half, its marker one, then the create; the

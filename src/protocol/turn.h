@@ -27,6 +27,7 @@
 typedef struct turn_latency {
     int64_t ns[TURN_SAMPLES];
     uint32_t count;
+    int64_t median_ns, high_ns; /* high: the second largest */
 } turn_latency;
 
 typedef struct turn_member {
