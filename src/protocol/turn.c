@@ -128,13 +128,12 @@ static int compare_last(const void *a, const void *b)
     return (x->last < y->last) - (x->last > y->last);
 }
 
-/* Rules 1 and 2. Strictly between `turn` and us, by id, around. */
+/* Rules 1 and 2. Another's id, strictly between `turn` and us, around. */
 static bool comes_before(const manifest *m, view id, view own)
 {
     const int of_turn = view_compare(m->turn, own), of_id = view_compare(id, own);
     const bool after_turn = view_compare(id, m->turn) > 0;
-    if (of_id == 0 || view_equal(id, m->turn))
-        return of_turn == 0 && of_id != 0;
+    MUST(of_id != 0);
     if (of_turn < 0)
         return after_turn && of_id < 0;
     return after_turn || of_id < 0;

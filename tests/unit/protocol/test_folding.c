@@ -215,6 +215,7 @@ static void commits_go_on_over_a_segment_in_flight(void **state)
     assert_true(actor_answer(&p, "segment/", true, STORE_PENDING));
     assert_int_equal(actor_report(&p)->end, COMMIT_DONE);
     actor_settle(&p);
+    assert_false(commit_puts_segment(p.commit));
     assert_int_equal(chain_held(p.chain)->ref_count, 1);
     assert_int_equal(world_check(&w), p.seq);
     actor_stop(&p);
@@ -334,6 +335,7 @@ static void an_index_in_flight_is_not_referred_to(void **state)
     run_without_index(&w, &p);
     assert_int_equal(actor_report(&p)->end, COMMIT_DONE);
     assert_true(commit_machine.running(p.commit)); /* the put is still out */
+    assert_true(commit_puts_segment(p.commit));
     assert_int_equal(level_of(chain_held(p.chain)), 0);
     actor_stop(&p);
     actor_stop(&q);

@@ -5,11 +5,13 @@
  * on. Each seed lets other calls fail; over all seeds each place that allocates fails somewhere. */
 #include "insist.h"
 
+#include "base/clock.h"
 #include "intent_bases.h"
 #include "protocol/handout.h"
 #include "protocol/launch.h"
 #include "protocol/reclaim.h"
 #include "protocol/stage.h"
+#include "protocol/turn.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -572,6 +574,53 @@ static void skips_and_cursors(void **state)
     handout_free(h);
 }
 
+/* The members of a version cannot be counted: it goes on with those it knew until the next. */
+static void turns_go_on_with_the_members_they_knew(void **state)
+{
+    (void)state;
+    enum { LOOKED, COMMITTED, CAUGHT_UP, LOST, ENDS };
+    for (int end = 0; end < ENDS; end++) {
+        turn t;
+        rng r;
+        producer_entry entries[20];
+        manifest m = {.version = 50, .turn = view_text("a"), .producers = entries};
+        rng_seed(&r, 1);
+        for (uint32_t i = 0; i < 20; i++)
+            entries[i] = (producer_entry){.id = view_of(&"abcdefghijklmnopqrst"[i], 1),
+                                          .last_publish = 50 - i};
+        m.producer_count = 3;
+        turn_open(&t, view_text("c"), 8192, NS_PER_MS);
+        assert_int_equal(turn_caught_up(&t, NS_PER_S, &m, &r), BW_OK);
+        assert_true(t.is_member && t.members == 3 && t.before == 1);
+        m.version = 51;
+        m.producer_count = 20;
+        for (uint32_t tries = 0; tries < 2; tries++) {
+            const bool scarce = tries == 0;
+            bw_status status = BW_BUG;
+            scarcity.nth = 1;
+            scarcity.ever = true;
+            scarcity.scarce = scarce;
+            if (end == LOOKED)
+                status = turn_looked(&t, 51, NS_PER_S, NS_PER_S, &m, &r);
+            else if (end == COMMITTED)
+                status = turn_committed(&t, 0, NS_PER_S, &m, &r);
+            else if (end == CAUGHT_UP)
+                status = turn_caught_up(&t, NS_PER_S, &m, &r);
+            else
+                status = turn_lost(&t, NS_PER_S, &m, &r);
+            scarcity.scarce = false;
+            assert_int_equal(status, scarce ? BW_NOMEM : BW_OK);
+            assert_true(t.is_member);
+            assert_int_equal(t.members, scarce ? 3 : 20);
+            assert_int_equal(t.before, 1);
+            m.version = 52;
+        }
+        turn_close(&t);
+    }
+    scarcity.nth = 0;
+    scarcity.ever = false;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -589,6 +638,7 @@ int main(void)
         cmocka_unit_test(launches_take_their_start),
         cmocka_unit_test(intents_are_whole_or_not),
         cmocka_unit_test(skips_and_cursors),
+        cmocka_unit_test(turns_go_on_with_the_members_they_knew),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

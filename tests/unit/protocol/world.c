@@ -388,6 +388,7 @@ void actor_begin_publish(actor *a, uint32_t count, bool finish)
                                      .descriptors = a->batch,
                                      .states = a->states,
                                      .count = count,
+                                     .takes_turn = a->takes_turns,
                                      .finish = finish}};
     commit_start(a->commit, &a->intent, view_text(a->id), a->world->now_ns, deadline(a->world));
 }

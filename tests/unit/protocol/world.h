@@ -124,6 +124,7 @@ typedef struct actor {
     uint32_t epoch;
     uint64_t seq, offset;
     uint64_t call; /* of the publish begun last: each makes new nonces */
+    bool takes_turns;
     intent intent;
     descriptor batch[64];
     view states[64];
