@@ -4,6 +4,7 @@
 
 #include "api/check.h"
 #include "api/config.h"
+#include "api/place.h"
 #include "base/alloc.h"
 #include "client/fetch.h"
 #include "client/reports.h"
@@ -18,7 +19,10 @@ bw_status bw_space_init(bw_runtime *runtime, const char *url, const bw_config *c
     genesis draft;
     config_space(config, &options);
     BW_TRY(config_genesis(config, &draft, error));
-    return space_init(runtime, url, &options, &draft, error);
+    BW_TRY(genesis_check(&draft, error)); /* before the place of a file store is made */
+    store *s = NULL;
+    BW_TRY(place_open(url, config, true, &s, error));
+    return space_init_on(runtime, s, &options, &draft, error);
 }
 
 bw_status bw_space_open(bw_runtime *runtime, const char *url, const bw_config *config,
@@ -30,7 +34,9 @@ bw_status bw_space_open(bw_runtime *runtime, const char *url, const bw_config *c
     BW_TRY(runtime_check_process(runtime, error));
     space_options options;
     config_space(config, &options);
-    return space_open(runtime, url, &options, timeout_ns, space, error);
+    store *s = NULL;
+    BW_TRY(place_open(url, config, options.writable, &s, error));
+    return space_open_on(runtime, s, url, &options, timeout_ns, space, error);
 }
 
 void bw_space_close(bw_space *space)

@@ -18,6 +18,8 @@ typedef struct contract_factory {
     void (*destroy)(void *place);
     /** The place outlives a fork: `open` works in a child, on the same objects. */
     bool across_processes;
+    /** Listings come in an order of the store's own; pages follow one another all the same. */
+    bool any_order;
 } contract_factory;
 
 /** Runs every case on a place of its own; the number of failed ones. */
