@@ -28,6 +28,7 @@ struct http_client {
     http_request *over, **over_last;
     CURL *spare[SPARE_HANDLES_MAX];
     size_t spares;
+    bool secured; /* there has been TLS */
     atomic_bool woken;
 };
 
@@ -46,12 +47,15 @@ static void set_up_global(void)
  */
 typedef struct pipe_guard {
     sigset_t pipe, before;
-    bool pending;
+    bool pending, needed;
 } pipe_guard;
 
-static void guard_enter(pipe_guard *g)
+static void guard_enter(const http_client *c, pipe_guard *g)
 {
     sigset_t pending;
+    g->needed = c->secured; /* libcurl's own writes ask for no signal */
+    if (!g->needed)
+        return;
     sigemptyset(&g->pipe);
     sigaddset(&g->pipe, SIGPIPE);
     sigpending(&pending);
@@ -62,6 +66,8 @@ static void guard_enter(pipe_guard *g)
 static void guard_leave(const pipe_guard *g)
 {
     static const struct timespec at_once = {0, 0};
+    if (!g->needed)
+        return;
     if (!g->pending)
         (void)sigtimedwait(&g->pipe, NULL, &at_once);
     (void)pthread_sigmask(SIG_SETMASK, &g->before, NULL);
@@ -319,6 +325,7 @@ void http_submit(http_client *c, http_request *r)
                "plain http to another machine is refused: write https, or allow it by plain_http");
         return;
     }
+    c->secured = c->secured || origin.tls;
     r->easy = take_handle(c);
     if (r->easy == NULL || !set_headers(r) || set_up(c, r, &origin) != CURLE_OK ||
         curl_multi_add_handle(c->multi, r->easy) != CURLM_OK) {
@@ -378,7 +385,7 @@ static void move_on(http_client *c)
     pipe_guard guard;
     int running = 0;
     int left = 0;
-    guard_enter(&guard);
+    guard_enter(c, &guard);
     (void)curl_multi_perform(c->multi, &running);
     for (CURLMsg *m = curl_multi_info_read(c->multi, &left); m != NULL;
          m = curl_multi_info_read(c->multi, &left)) {
@@ -428,7 +435,7 @@ http_request *http_poll(http_client *c, int64_t timeout_ns)
 void http_cancel(http_client *c)
 {
     pipe_guard guard;
-    guard_enter(&guard);
+    guard_enter(c, &guard);
     while (c->flying != NULL)
         land(c, c->flying, CURLE_ABORTED_BY_CALLBACK);
     guard_leave(&guard);
@@ -467,7 +474,7 @@ void http_client_free(http_client *c)
         return;
     http_cancel(c);
     pipe_guard guard;
-    guard_enter(&guard);
+    guard_enter(c, &guard);
     while (c->spares > 0)
         curl_easy_cleanup(c->spare[--c->spares]);
     (void)curl_multi_cleanup(c->multi);

@@ -259,11 +259,24 @@ static bw_status build(s3_call *call)
     return BW_OK;
 }
 
+/* What S3 allows is for the prefix and the key together. */
+static bool is_too_long(const s3_call *call)
+{
+    const char *key = call->op->kind == STORE_LIST ? "" : s3_call_key(call);
+    return strlen(call->owner->backend->prefix) + strlen(key) > STORE_KEY_MAX;
+}
+
 bool s3_request_send(s3_call *call)
 {
     store_op *op = call->op;
     if (op->kind == STORE_DELETE && call->delete_at == op->key_count) {
         op->outcome = STORE_OK;
+        return false;
+    }
+    if (is_too_long(call)) {
+        store_op_end(op, STORE_FATAL, BW_INVALID,
+                     "%s: with the prefix of the namespace the key has more than %u bytes",
+                     store_op_name(op->kind), STORE_KEY_MAX);
         return false;
     }
     reset(call);

@@ -289,13 +289,15 @@ static void test_mapping_outlives_object_and_handle(void **state)
 static void test_odd_but_legal_keys(void **state)
 {
     store *s = store_of(state);
+    const unsigned size =
+        contract_current->key_max != 0 ? contract_current->key_max : STORE_KEY_MAX;
     char full[STORE_KEY_MAX + 1]; /* 1,024 in all, the first segment of 255 */
-    memset(full, 'k', STORE_KEY_MAX);
-    for (size_t i = 255; i < STORE_KEY_MAX; i += 256)
+    memset(full, 'k', size);
+    for (size_t i = 255; i < size; i += 256)
         full[i] = '/';
-    full[STORE_KEY_MAX - 1] = 'z';
-    full[STORE_KEY_MAX - 100] = '/';
-    full[STORE_KEY_MAX] = '\0';
+    full[size - 1] = 'z';
+    full[size - 100] = '/';
+    full[size] = '\0';
     const char *const keys[] = {"0",    "-dash",      "_",           ".hidden", "..a",
                                 "a..b", "dir/...",    "dir/.x/-/_y", "dots.",   "x/0/1/2/3/4/5/6/7",
                                 full,   "dir/a-b.c_d"};

@@ -154,7 +154,8 @@ script_server *script_start(const script_step *steps, size_t count)
     socklen_t size = sizeof address;
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     s->listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    memcpy(s->steps, steps, count * sizeof *steps);
+    if (count > 0)
+        memcpy(s->steps, steps, count * sizeof *steps);
     s->count = count;
     if (s->listener < 0 || bind(s->listener, (struct sockaddr *)&address, sizeof address) != 0 ||
         listen(s->listener, 16) != 0 ||

@@ -12,7 +12,8 @@ static bool feed(http_head *head, const char *lines)
 {
     bool good = true;
     while (*lines != '\0') {
-        const size_t size = strcspn(lines, "\n") + 1;
+        const size_t text = strcspn(lines, "\n");
+        const size_t size = text + (lines[text] == '\n');
         good = http_head_line(head, lines, size) && good;
         lines += size;
     }

@@ -3,6 +3,7 @@
 /* The store against answers that are scripted: what it sends, and what it makes of each answer. */
 #include "store_s3/s3_store.h"
 
+#include "store/decorators.h"
 #include "tests/contract/contract_ops.h"
 #include "tests/unit/http/script_server.h"
 
@@ -504,6 +505,32 @@ static void test_close_with_requests_in_flight(void **state)
         store_op_clear(&ops[i]);
 }
 
+/* Through the decorators too: who closes waits for nobody. */
+static void test_cancel_reaches_through_decorators(void **state)
+{
+    (void)state;
+    static const script_step steps[] = {{"", SCRIPT_HANG, false}};
+    static const store_retry_options retries = {.limit_ns = 60 * NS_PER_S, .attempts_max = 100};
+    static store_meter meter;
+    stand t;
+    store_op op;
+    store_op *done[1];
+    start(&t, steps, 1);
+    store_retry_options options = retries;
+    options.clock = clock_system();
+    assert_int_equal(store_meter_wrap(t.s, &meter, &t.s, NULL), BW_OK);
+    assert_int_equal(store_fault_wrap(t.s, "", &t.s, NULL), BW_OK);
+    assert_int_equal(store_retry_wrap(t.s, &options, &t.s, NULL), BW_OK);
+    make_op(&op, STORE_GET);
+    store_submit(t.s, &op);
+    assert_int_equal(store_poll(t.s, done, 1, 50 * NS_PER_MS), 0);
+    store_cancel(t.s);
+    assert_int_equal(store_poll(t.s, done, 1, NS_PER_S), 1);
+    assert_int_equal(op.outcome, STORE_RETRY);
+    store_op_clear(&op);
+    stop(&t);
+}
+
 static void test_what_cannot_be_opened(void **state)
 {
     (void)state;
@@ -576,6 +603,7 @@ int main(void)
         cmocka_unit_test(test_skew),
         cmocka_unit_test(test_anonymous_and_unsigned),
         cmocka_unit_test(test_close_with_requests_in_flight),
+        cmocka_unit_test(test_cancel_reaches_through_decorators),
         cmocka_unit_test(test_what_cannot_be_opened),
     };
     return cmocka_run_group_tests(tests, set_environment, NULL);
