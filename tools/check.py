@@ -28,7 +28,7 @@ JOBS = str(os.cpu_count() or 2)
 C_FOLDERS = ["include", "src", "cli", "tests", "bench", "examples", "sim"]
 
 # Suites that the complete build must have; one that runs no test fails.
-UNIT_SUITES = ["base", "codec", "payload", "input", "store", "protocol", "client", "api"]
+UNIT_SUITES = ["base", "codec", "payload", "input", "http", "store", "store_s3", "protocol", "client", "api"]
 SUITES = UNIT_SUITES + ["contract", "golden", "fuzz", "hostile", "sim", "cli"]
 COVERED_LAYERS = ["codec", "protocol"]
 COVERAGE_PERCENT_MIN = 98
@@ -606,6 +606,7 @@ SECTIONS: List[Section] = [
             programs(["python3", "-B", "tests/scope/test_scope.py"], ["python3", "-B", "sim/scope/check", "--full"],
                      show=80)),
     Section("demo", "sh tools/demo, to its verdict", 4, 4, demo_section),
+    Section("stores", "the real servers of tools/stores", 0, 30, programs(["python3", "tools/stores", "check"], show=20)),
     Section("clang-tidy", "clang-tidy of src and cli", 0, 20, clang_tidy_section),
     Section("cppcheck", "cppcheck of everything", 0, 10, cppcheck_section),
     Section("aarch64", "base, codec and golden files on aarch64, under emulation", 0, 15, aarch64_section),

@@ -31,7 +31,8 @@ const char *bw_config_get(const bw_config *config, const char *name);
 /** The table, for tools: properties 0 … count − 1. Strings are static. */
 size_t bw_config_count(void);
 const char *bw_config_name(size_t index);
-/** Where it applies: "runtime", "init", "space", "producer", "consumer", "report". */
+/** Where it applies: "runtime", "init", "space", "store" (also in URLs), "producer", "consumer",
+ * "report". */
 const char *bw_config_scope(size_t index);
 /** "size", "integer", "time", "switch", "text" or the choices as "a|b|c". */
 const char *bw_config_type(size_t index);

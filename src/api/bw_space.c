@@ -4,6 +4,7 @@
 
 #include "api/check.h"
 #include "api/config.h"
+#include "api/place.h"
 #include "base/alloc.h"
 #include "client/consumer.h"
 #include "client/fetch.h"
@@ -19,7 +20,10 @@ bw_status bw_space_init(bw_runtime *runtime, const char *url, const bw_config *c
     genesis draft;
     config_space(config, &options);
     BW_TRY(config_genesis(config, &draft, error));
-    return space_init(runtime, url, &options, &draft, error);
+    BW_TRY(genesis_check(&draft, error)); /* before the place of a file store is made */
+    store *s = NULL;
+    BW_TRY(place_open(url, config, true, &s, error));
+    return space_init_on(runtime, s, &options, &draft, error);
 }
 
 bw_status bw_space_open(bw_runtime *runtime, const char *url, const bw_config *config,
@@ -40,7 +44,9 @@ bw_status bw_space_resume(bw_runtime *runtime, const char *url, const bw_config 
     config_space(config, &options);
     if (from != NULL)
         handout_resume_point(&from->cursor, &options.from);
-    return space_open(runtime, url, &options, timeout_ns, space, error);
+    store *s = NULL;
+    BW_TRY(place_open(url, config, options.writable, &s, error));
+    return space_open_on(runtime, s, url, &options, timeout_ns, space, error);
 }
 
 void bw_space_close(bw_space *space)

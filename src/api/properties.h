@@ -55,6 +55,23 @@
       "how long one request to the store is repeated while it fails in a way that may pass")       \
     P(RECLAIM, "reclaim", "space", "switch", "true", 0, 0,                                         \
       "after each pin a bounded pass of the sweep in the background; false: gc does it")           \
+    P(ENDPOINT, "endpoint", "store", "text", "", 0, 0,                                             \
+      "https://host:port of what speaks S3; default AWS's own for the region")                     \
+    P(REGION, "region", "store", "text", "", 0, 0,                                                 \
+      "region of the bucket; default as the environment and the profile say, else us-east-1")      \
+    P(STYLE, "style", "store", "auto|path|virtual", "auto", 0, 0,                                  \
+      "where the bucket stands: in the path or before the host; auto: before AWS's hosts")         \
+    P(PROFILE, "profile", "store", "text", "", 0, 0,                                               \
+      "of the shared credentials and config files; default AWS_PROFILE, else default")             \
+    P(ANONYMOUS, "anonymous", "store", "switch", "false", 0, 0, "no keys: nothing is signed")      \
+    P(SIGN_BODY, "sign_body", "store", "auto|always|never", "auto", 0, 0,                          \
+      "whether the signature covers the SHA-256 of what is written; auto: only without TLS")       \
+    P(CA_FILE, "ca_file", "store", "text", "", 0, 0,                                               \
+      "certificates to trust, as PEM; default AWS_CA_BUNDLE, else the system's")                   \
+    P(PLAIN_HTTP, "plain_http", "store", "switch", "false", 0, 0,                                  \
+      "http:// to other machines, where everybody on the way sees what is stored")                 \
+    P(REQUEST_TIMEOUT, "request_timeout", "store", "time", "30s", NS_A_MS, NS_A_DAY,               \
+      "of one attempt; a large body gets a second for each 256 KiB beside it")                     \
     P(POLICY, "policy", "producer", "text", "fixed:100", 0, 0,                                     \
       "when to commit: turn (one after the other), naive, fixed:N with N in ms, incr, "            \
       "aimd:interval, aimd:rate, "                                                                 \

@@ -158,15 +158,6 @@ bw_status space_init_on(bw_runtime *runtime, store *s, const space_options *opti
     return status;
 }
 
-bw_status space_init(bw_runtime *runtime, const char *url, const space_options *options,
-                     const genesis *draft, bw_error *error)
-{
-    store *s = NULL;
-    BW_TRY(genesis_check(draft, error));
-    BW_TRY(store_open_url(url, true, options->durable, &s, error));
-    return space_init_on(runtime, s, options, draft, error);
-}
-
 /* ---- open ---- */
 
 static void space_destroy(bw_space *space)
@@ -334,14 +325,6 @@ bw_status space_open_on(bw_runtime *runtime, store *s, const char *url,
     atomic_fetch_add(&runtime->spaces, 1u);
     *out = space;
     return BW_OK;
-}
-
-bw_status space_open(bw_runtime *runtime, const char *url, const space_options *options,
-                     int64_t timeout_ns, bw_space **out, bw_error *error)
-{
-    store *s = NULL;
-    BW_TRY(store_open_url(url, options->writable, options->durable, &s, error));
-    return space_open_on(runtime, s, url, options, timeout_ns, out, error);
 }
 
 void space_close(bw_space *space)

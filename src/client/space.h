@@ -47,11 +47,7 @@ struct bw_space {
     follower *follower;
 };
 
-bw_status space_init(bw_runtime *runtime, const char *url, const space_options *options,
-                     const genesis *draft, bw_error *error);
-bw_status space_open(bw_runtime *runtime, const char *url, const space_options *options,
-                     int64_t timeout_ns, bw_space **out, bw_error *error);
-/** The same on a store that is open; takes it over in every case. */
+/** On a store that is open; both take it over in every case. */
 bw_status space_init_on(bw_runtime *runtime, store *s, const space_options *options,
                         const genesis *draft, bw_error *error);
 bw_status space_open_on(bw_runtime *runtime, store *s, const char *url,

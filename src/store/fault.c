@@ -405,6 +405,11 @@ static void fault_wake(store *s)
     store_wake(fault_of(s)->inner);
 }
 
+static void fault_cancel(store *s)
+{
+    store_cancel(fault_of(s)->inner);
+}
+
 static const store_driver fault_driver = {
     .name = "fault",
     .submit = fault_submit,
@@ -413,6 +418,7 @@ static const store_driver fault_driver = {
     .close = fault_close,
     .probe = store_probe_by_ops,
     .wake = fault_wake,
+    .cancel = fault_cancel,
 };
 
 bw_status store_fault_wrap(store *inner, const char *rules, store **out, bw_error *error)

@@ -71,6 +71,11 @@ static void meter_wake(store *s)
     store_wake(meter_of(s)->inner);
 }
 
+static void meter_cancel(store *s)
+{
+    store_cancel(meter_of(s)->inner);
+}
+
 static const store_driver meter_driver = {
     .name = "meter",
     .submit = meter_submit,
@@ -79,6 +84,7 @@ static const store_driver meter_driver = {
     .close = meter_close,
     .probe = store_probe_by_ops,
     .wake = meter_wake,
+    .cancel = meter_cancel,
 };
 
 bw_status store_meter_wrap(store *inner, store_meter *meter, store **out, bw_error *error)

@@ -212,6 +212,7 @@ static void retry_cancel(store *s)
         r->waiting--;
         forget(r, record); /* the last one, looked at already, takes its place */
     }
+    store_cancel(r->inner);
 }
 
 static void retry_wake(store *s)

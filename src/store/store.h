@@ -133,8 +133,8 @@ typedef struct store_driver {
     bw_status (*probe)(store *s, uint64_t nonce, bw_error *error);
     /** Optional: makes a poll that waits in another thread return early. Any thread. */
     void (*wake)(store *s);
-    /** Optional: what waits to be tried again ends as it last did, in the next poll. The thread
-     * that polls. */
+    /** Optional: what waits to be tried again ends as it last did, and what is on the network as if
+     * the connection had been cut, in the next poll. The thread that polls. */
     void (*cancel)(store *s);
 } store_driver;
 
@@ -151,8 +151,8 @@ bw_status store_clone(store *s, store **out, bw_error *error);
 void store_close(store *s); /* NULL is fine */
 bw_status store_probe(store *s, uint64_t nonce, bw_error *error);
 void store_wake(store *s);
-/** Before a close with operations in flight: those that wait to be tried again come back at once.
- */
+/** Before a close with operations in flight: those that wait to be tried again, or for an answer
+ * from the network, come back at once. */
 void store_cancel(store *s);
 
 /** Submits and polls until this operation is done; for handles with nothing else in flight. */

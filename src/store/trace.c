@@ -54,6 +54,11 @@ static void trace_wake(store *s)
     store_wake(trace_of(s)->inner);
 }
 
+static void trace_cancel(store *s)
+{
+    store_cancel(trace_of(s)->inner);
+}
+
 static const store_driver trace_driver = {
     .name = "trace",
     .submit = trace_submit,
@@ -62,6 +67,7 @@ static const store_driver trace_driver = {
     .close = trace_close,
     .probe = store_probe_by_ops,
     .wake = trace_wake,
+    .cancel = trace_cancel,
 };
 
 bw_status store_trace_wrap(store *inner, store_trace_fn trace, void *context, store **out,

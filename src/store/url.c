@@ -86,8 +86,8 @@ bw_status store_url_path(const char *url, char *path, size_t capacity, bw_error 
         return file_url_path(url, url + 5, path, capacity, error);
     if (size > 0)
         return error_set(error, BW_UNSUPPORTED,
-                         "no store for the scheme '%.*s' in this build; there is file:///path",
-                         (int)size, url);
+                         "no store for the scheme '%.*s' here; there is file:///path", (int)size,
+                         url);
     const size_t bytes = strlen(url);
     if (bytes >= capacity)
         return error_set(error, BW_INVALID, "%.60s…: the path is too long", url);

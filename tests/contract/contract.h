@@ -18,6 +18,12 @@ typedef struct contract_factory {
     void (*destroy)(void *place);
     /** The place outlives a fork: `open` works in a child, on the same objects. */
     bool across_processes;
+    /** Listings come in an order of the store's own; pages follow one another all the same. */
+    bool any_order;
+    /** The longest key, where a prefix takes from it; 0: STORE_KEY_MAX. */
+    unsigned key_max;
+    /** Names that are raced for, where that is slow; 0: as many as anywhere. */
+    int races;
 } contract_factory;
 
 /** Runs every case on a place of its own; the number of failed ones. */

@@ -41,6 +41,7 @@ DECODERS = {
                                       "skip_frame|read_frame|framestream_(skip|next)",
                "input/bytestream.c": "take|bytestream_(read|skip)"},
     "genesis": {"codec/genesis.c": "genesis_decode|genesis_check|layout_is_known", **OBJECT},
+    "head": {"http/http_head.c": ".*"},
     "index": {"input/tokenfile.c": "read_head|entry_of|check_.*|last_at_most|document_of|sequence_token|"
                                    "tokenfile_positions"},
     "jsonlines": {"input/jsonlines.c": "pass_mark|take_line|is_blank|check_line|next_(line|record)",
@@ -53,7 +54,9 @@ DECODERS = {
                  "codec/entry.c": ENTRIES, "codec/segment.c": "segment_ref_.*", "codec/fold.c": ".*",
                  **BLOCK, **OBJECT, **WIRE},
     "page": {"codec/entry.c": f"{ENTRIES}|page_.*", **OBJECT},
+    "profile": {"store_s3/s3_profile.c": ".*"},
     "resume": {"input/resume_state.c": "scan_.*|resume_decode"},
+    "s3xml": {"store_s3/s3_xml.c": "(?!put_escaped|s3_delete_body).*", "http/xml.c": ".*"},
     "safetensors": {"payload/safetensors.c": ".*", "payload/tensor_type.c": "tensor_(size|type_find)",
                     "base/jsontext.c": "jsontext_(take|string|u64|peek)|unicode_escape|escape_length|hex_.*|"
                                        "jsonstring_.*"},

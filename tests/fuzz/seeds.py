@@ -60,6 +60,42 @@ CONFIGS = [
     "policy=naive\ndp=99999999999999999999\nnobody=1\nthreads=0\nmemory=99999999TiB\nc=2\n",
 ]
 
+HEADS = [
+    "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 206 Partial Content\r\nContent-Length: 10\r\n"
+    "Content-Range: bytes 5-14/100\r\nDate: Sun, 06 Nov 1994 08:49:37 GMT\r\nRetry-After: 3\r\n"
+    "Last-Modified: Mon, 07 Nov 1994 08:49:37 GMT\r\nx-amz-request-id: A1 B2\r\n\r\n",
+    "HTTP/1.1 416 x\r\ncontent-range: bytes */100\r\nx-ms-error-code: BlobAlreadyExists\r\n"
+    "x-amz-bucket-region: eu-west-1\r\nTransfer-Encoding: chunked\r\nx-ms-request-id: 1\r\n\r\n",
+    "HTTP/2 999\r\nContent-Range: bytes 0-9/*\r\nContent-Length: 99999999999999999999\r\n"
+    "Content-Range: items 0-9/10\r\nDate: yesterday\r\nOdd",
+    "HTTP/1.1 abc\nDate: Sun, 06 Xyz 1994 08:49:37 GMT\nDate: Sun, 06 Nov 0994 08:49:37 GMT\n"
+    "Date: Sun, 06 Nov 1994 08:49:3x GMT\nContent-Range: bytes 9-\nContent-Range: bytes 9-10\n",
+]
+
+PROFILES = [
+    "[default]\naws_access_key_id = A\r\naws_secret_access_key=b=c\n# x\n; y\n[ two ]\nregion=z\n",
+    "[profile two]\nregion = eu\ns3 =\n  style = path\nodd\n[profile\tdefault]\n[default]\na=\n[two]\nb=1\n"
+    "[open\nc=1",
+]
+
+ENTRY = "<Contents><Key>%s</Key><LastModified>2009-10-12T17:50:30.000Z</LastModified><Size>%s</Size></Contents>"
+
+S3_XML = [
+    '<?xml version="1.0"?><ListBucketResult xmlns="x"><IsTruncated>true</IsTruncated>' + ENTRY % ("run/a%2fb+c", "12")
+    + ENTRY % ("run/A&amp;", "3") + "<EncodingType>url</EncodingType></ListBucketResult>",
+    "<ListBucketResult>" + ENTRY % ("elsewhere", "1") + "</ListBucketResult>",
+    "<ListBucketResult>" + ENTRY % ("run/x", "99999999999999999999") + "</ListBucketResult>",
+    "<ListBucketResult><Contents/></ListBucketResult>",
+    "<Error><Code>InvalidRange</Code><Message>not\n\u00e9</Message><Region>r</Region>"
+    "<ActualObjectSize>10</ActualObjectSize></Error>",
+    "<DeleteResult><Deleted><Key>a</Key></Deleted><Error><Key>b</Key><Code>AccessDenied</Code></Error>"
+    "<Error><Code>NoSuchKey</Code></Error></DeleteResult>",
+    '<!DOCTYPE a [<!ENTITY e "eeee">]><a>&e;</a>',
+    "<a><b><c><d><e><f><g><h><i/></h></g></f></e></d></c></b></a>", "<a>" + "x" * 9000 + "</a>",
+    "<" + "n" * 300 + "/>",
+    "<ListBucketResult><EncodingType>url</EncodingType><Contents><Key>run/%00</Key></Contents></ListBucketResult>",
+]
+
 TAGS = ["all", "0,5-9,12-", "7", "9-5", "1,1", "1,x", "1-2-3", "-", "", "99999999999999999999", ",".join("13579")]
 
 RESUMES = [
@@ -183,6 +219,12 @@ def seeds():
         yield "config", text.encode()
     for text in TAGS:
         yield "cursor", text.encode()
+    for text in HEADS:
+        yield "head", text.encode()
+    for text in PROFILES:
+        yield "profile", text.encode()
+    for text in S3_XML:
+        yield "s3xml", b"\x80" + text.encode()
     for text in RESUMES:
         yield "resume", text.encode()
     for data in tars():

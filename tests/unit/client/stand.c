@@ -49,6 +49,22 @@ bw_space *stand_resume(stand *s, const resume_point *from)
     return space;
 }
 
+bw_status stand_init_at(bw_runtime *runtime, const char *url, const space_options *options,
+                        const genesis *draft, bw_error *error)
+{
+    store *s = NULL;
+    BW_TRY(store_open_url(url, true, options->durable, &s, error));
+    return space_init_on(runtime, s, options, draft, error);
+}
+
+bw_status stand_open_at(bw_runtime *runtime, const char *url, const space_options *options,
+                        int64_t timeout_ns, bw_space **space, bw_error *error)
+{
+    store *s = NULL;
+    BW_TRY(store_open_url(url, options->writable, options->durable, &s, error));
+    return space_open_on(runtime, s, url, options, timeout_ns, space, error);
+}
+
 void stand_open(stand *s, uint32_t dp, const char *rules, bool impatient)
 {
     memset(s, 0, sizeof *s);

@@ -33,6 +33,11 @@ bw_space *stand_space(stand *s, const char *rules, bool impatient);
 bw_status stand_try_space(stand *s, const char *rules, bool impatient, bw_space **space);
 /** … to go on from there. */
 bw_space *stand_resume(stand *s, const resume_point *from);
+/** On the file store at a URL, as the API does it. */
+bw_status stand_init_at(bw_runtime *runtime, const char *url, const space_options *options,
+                        const genesis *draft, bw_error *error);
+bw_status stand_open_at(bw_runtime *runtime, const char *url, const space_options *options,
+                        int64_t timeout_ns, bw_space **space, bw_error *error);
 void stand_expect(stand *s, bw_status status, bw_status expected);
 
 bw_producer *stand_producer(stand *s, bw_space *space, const char *id, const char *policy);

@@ -25,7 +25,7 @@ static bw_space *open_again(lost_stand *l)
 {
     bw_space *space = NULL;
     stand_expect(&l->s,
-                 space_open(l->s.runtime, l->url, &durable, 10 * NS_PER_S, &space, &l->s.error),
+                 stand_open_at(l->s.runtime, l->url, &durable, 10 * NS_PER_S, &space, &l->s.error),
                  BW_OK);
     return space;
 }
@@ -37,7 +37,7 @@ static bw_space *set_up(lost_stand *l)
     l->root = scratch_make();
     (void)snprintf(l->url, sizeof l->url, "file://%s", l->root);
     genesis g = *l->s.space->genesis;
-    stand_expect(&l->s, space_init(l->s.runtime, l->url, &durable, &g, &l->s.error), BW_OK);
+    stand_expect(&l->s, stand_init_at(l->s.runtime, l->url, &durable, &g, &l->s.error), BW_OK);
     return open_again(l);
 }
 

@@ -74,8 +74,8 @@ static void set_up(steady *t, uint32_t tail_cap, uint32_t dp)
     stand_expect(s, runtime_open(&threads, &s->runtime, &s->error), BW_OK);
     t->root = scratch_make();
     (void)snprintf(t->url, sizeof t->url, "file://%s", t->root);
-    stand_expect(s, space_init(s->runtime, t->url, &options, &g, &s->error), BW_OK);
-    stand_expect(s, space_open(s->runtime, t->url, &options, TIME_NEVER, &t->space, &s->error),
+    stand_expect(s, stand_init_at(s->runtime, t->url, &options, &g, &s->error), BW_OK);
+    stand_expect(s, stand_open_at(s->runtime, t->url, &options, TIME_NEVER, &t->space, &s->error),
                  BW_OK);
     put_steps(t, WARM_STEPS + STEPS + 2 * WINDOW);
     stand_expect(s, consumer_open(t->space, &reading, NULL, TIME_NEVER, &t->c, &s->error), BW_OK);

@@ -1,0 +1,130 @@
+// SPDX-FileCopyrightText: The BatchWeave authors
+// SPDX-License-Identifier: Apache-2.0
+/* Each row of the table, said a second time: what (status, code) means to a create and to all else.
+ */
+#include "store_s3/s3_outcome.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+typedef struct expected {
+    int status;
+    const char *code;
+    store_outcome create, other;
+    bw_status meaning;
+} expected;
+
+static const expected rows[] = {
+    {412, "PreconditionFailed", STORE_EXISTS, STORE_FATAL, BW_IO},
+    {409, "ConditionalRequestConflict", STORE_RETRY, STORE_RETRY, BW_IO},
+    {409, "OperationAborted", STORE_RETRY, STORE_RETRY, BW_IO},
+    {404, "NoSuchKey", STORE_RETRY, STORE_NOT_FOUND, BW_NOT_FOUND},
+    {404, "NoSuchVersion", STORE_RETRY, STORE_NOT_FOUND, BW_NOT_FOUND},
+    {404, "NoSuchBucket", STORE_FATAL, STORE_FATAL, BW_IO},
+    {416, "InvalidRange", STORE_FATAL, STORE_FATAL, BW_CORRUPT},
+    {403, "AccessDenied", STORE_FATAL, STORE_DENIED, BW_DENIED},
+    {403, "AllAccessDisabled", STORE_FATAL, STORE_DENIED, BW_DENIED},
+    {403, "AccountProblem", STORE_FATAL, STORE_DENIED, BW_DENIED},
+    {403, "InvalidAccessKeyId", STORE_FATAL, STORE_DENIED, BW_DENIED},
+    {404, "XAdminUserNotFound", STORE_FATAL, STORE_DENIED, BW_DENIED},
+    {403, "SignatureDoesNotMatch", STORE_FATAL, STORE_DENIED, BW_DENIED},
+    {400, "ExpiredToken", STORE_FATAL, STORE_DENIED, BW_DENIED},
+    {400, "InvalidToken", STORE_FATAL, STORE_DENIED, BW_DENIED},
+    {400, "TokenRefreshRequired", STORE_FATAL, STORE_DENIED, BW_DENIED},
+    {403, "RequestTimeTooSkewed", STORE_RETRY, STORE_RETRY, BW_IO},
+    {400, "BadDigest", STORE_RETRY, STORE_RETRY, BW_IO},
+    {400, "XAmzContentSHA256Mismatch", STORE_RETRY, STORE_RETRY, BW_IO},
+    {400, "XAmzContentChecksumMismatch", STORE_RETRY, STORE_RETRY, BW_IO},
+    {400, "IncompleteBody", STORE_RETRY, STORE_RETRY, BW_IO},
+    {400, "RequestTimeout", STORE_RETRY, STORE_RETRY, BW_IO},
+    {400, "AuthorizationHeaderMalformed", STORE_FATAL, STORE_FATAL, BW_INVALID},
+    {301, "PermanentRedirect", STORE_FATAL, STORE_FATAL, BW_INVALID},
+    {307, "TemporaryRedirect", STORE_FATAL, STORE_FATAL, BW_INVALID},
+    {400, "KeyTooLongError", STORE_FATAL, STORE_FATAL, BW_INVALID},
+    {400, "EntityTooLarge", STORE_FATAL, STORE_FATAL, BW_TOO_LARGE},
+    {501, "NotImplemented", STORE_UNSUPPORTED, STORE_FATAL, BW_UNSUPPORTED},
+    {405, "MethodNotAllowed", STORE_FATAL, STORE_FATAL, BW_UNSUPPORTED},
+    {409, "ObjectParentIsFile", STORE_FATAL, STORE_FATAL, BW_INVALID},
+    {409, "ExistingObjectIsDirectory", STORE_FATAL, STORE_FATAL, BW_INVALID},
+    {503, "SlowDown", STORE_UNKNOWN, STORE_RETRY, BW_IO},
+    {503, "ServiceUnavailable", STORE_UNKNOWN, STORE_RETRY, BW_IO},
+    {500, "InternalError", STORE_UNKNOWN, STORE_RETRY, BW_IO},
+    {200, "", STORE_CREATED, STORE_OK, BW_OK},
+    {204, "", STORE_UNKNOWN, STORE_OK, BW_OK},
+    {206, "", STORE_UNKNOWN, STORE_OK, BW_OK},
+    {202, "", STORE_UNKNOWN, STORE_RETRY, BW_IO},
+    {302, "", STORE_FATAL, STORE_FATAL, BW_INVALID},
+    {401, "", STORE_FATAL, STORE_DENIED, BW_DENIED},
+    {403, "", STORE_FATAL, STORE_DENIED, BW_DENIED},
+    {404, "", STORE_UNKNOWN, STORE_RETRY, BW_IO},
+    {405, "", STORE_FATAL, STORE_FATAL, BW_UNSUPPORTED},
+    {407, "", STORE_FATAL, STORE_DENIED, BW_DENIED},
+    {408, "", STORE_UNKNOWN, STORE_RETRY, BW_IO},
+    {409, "", STORE_UNKNOWN, STORE_RETRY, BW_IO},
+    {412, "", STORE_EXISTS, STORE_FATAL, BW_IO},
+    {416, "", STORE_FATAL, STORE_FATAL, BW_CORRUPT},
+    {429, "", STORE_UNKNOWN, STORE_RETRY, BW_IO},
+    {499, "", STORE_UNKNOWN, STORE_RETRY, BW_IO},
+    {418, "", STORE_FATAL, STORE_FATAL, BW_IO},
+    {501, "", STORE_UNSUPPORTED, STORE_FATAL, BW_UNSUPPORTED},
+    {502, "", STORE_UNKNOWN, STORE_RETRY, BW_IO},
+};
+
+static void assert_found(int status, const char *code, const expected *e)
+{
+    const s3_outcome *found = s3_outcome_find(status, code);
+    if (found->create != e->create || found->other != e->other || found->meaning != e->meaning)
+        fail_msg("%d %s: %s, %s", status, code, store_outcome_name(found->create),
+                 store_outcome_name(found->other));
+}
+
+static void test_every_row(void **state)
+{
+    (void)state;
+    size_t count = 0;
+    const s3_outcome *all = s3_outcome_rows(&count);
+    assert_int_equal(count, sizeof rows / sizeof rows[0]);
+    for (size_t i = 0; i < count; i++) {
+        assert_found(rows[i].status, rows[i].code, &rows[i]);
+        assert_ptr_equal(s3_outcome_find(rows[i].status, rows[i].code), &all[i]);
+        assert_string_not_equal(all[i].source, "");
+        /* A create never ends in an outcome of the others, and they not in one of its own. */
+        assert_true(all[i].create >= STORE_CREATED || all[i].create == STORE_RETRY ||
+                    all[i].create == STORE_FATAL);
+        assert_true(all[i].other < STORE_CREATED);
+    }
+}
+
+/* The code decides, whatever status a store sends it with. */
+static void test_a_code_goes_before_a_status(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        if (rows[i].code[0] != '\0')
+            assert_found(418, rows[i].code, &rows[i]);
+    }
+}
+
+static void test_what_nobody_knows(void **state)
+{
+    (void)state;
+    static const int statuses[] = {0, 100, 299, 500, 503, 504, 599, 999, -1, 1000};
+    for (size_t i = 0; i < sizeof statuses / sizeof statuses[0]; i++) {
+        const s3_outcome *row = s3_outcome_find(statuses[i], "SomethingNew");
+        assert_int_equal(row->create, STORE_UNKNOWN);
+        assert_int_equal(row->other, STORE_RETRY);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_every_row),
+        cmocka_unit_test(test_a_code_goes_before_a_status),
+        cmocka_unit_test(test_what_nobody_knows),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
