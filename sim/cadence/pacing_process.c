@@ -459,11 +459,9 @@ void process_advance(pacing_process *x)
 
 void process_reply(pacing_process *x, flight *f)
 {
-    machine_reply reply = {.id = f->request.id, .outcome = f->outcome};
-    if (f->found.bytes != NULL && f->request.kind == STORE_GET) {
-        reply.bytes = mem_dup(f->found.bytes, f->found.size);
-        reply.size = f->found.size;
-    }
+    machine_reply reply = {
+        .id = f->request.id, .outcome = f->outcome, .bytes = f->found.bytes, .size = f->found.size};
+    f->found = (stored){0};
     const machine m = machine_of(x);
     m.type->reply(m.self, x->of->now_ns, &reply);
     mem_free(reply.bytes);

@@ -281,10 +281,13 @@ static void add_step_locked(bw_consumer *c)
     c->locked.plan_step = handout_after(c->locked.handout, c->locked.plan_step);
 }
 
-/* Begins what can be begun of the slot at `index`; false when there is no room left. */
+/* Begins what can be begun of the slot at `index`; false when there is no room left. Lent buffers
+ * are few: steps that wait for a segment get theirs before later ones. */
 static bool begin_locked(bw_consumer *c, uint32_t index, bool room)
 {
     fetch *f = consumer_slot(c, index);
+    if (f->state == FETCH_SEGMENT && c->lending != NULL)
+        return false;
     if (f->state == FETCH_SUSPECT)
         judge_locked(f);
     return f->state == FETCH_PLANNED && room ? plan_locked(f, index < c->reads) : room;

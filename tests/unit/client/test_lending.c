@@ -136,8 +136,11 @@ static void scene_open(scene *sc, uint32_t dp)
     stand *s = &sc->s;
     stand_open(s, 2, "", false);
     bw_producer *p = stand_producer(s, s->space, "p", "naive");
-    for (uint64_t i = 1; i <= STEPS; i++)
+    for (uint64_t i = 1; i <= STEPS; i++) {
         stand_put(s, p, "item", i);
+        /* A commit each: the first steps are in segments. */
+        stand_expect(s, producer_flush(p, true, TIME_NEVER, &s->error), BW_OK);
+    }
     stand_expect(s, producer_finish(p, TIME_NEVER, &s->error), BW_OK);
     stand_expect(s, producer_close(p, TIME_NEVER, &s->error), BW_OK);
     atomic_store(&reads_inside, 0u);
