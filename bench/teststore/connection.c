@@ -181,6 +181,17 @@ static progress begin_body(connection *c)
     return PROGRESS_MORE;
 }
 
+/** What came is no request, or its head has no end. */
+static progress no_request(connection *c)
+{
+    exchange *x = &c->exchange;
+    x->request = (request){0};
+    x->operation = (operation){.verb = VERB_OTHER, .container = "", .key = ""};
+    http_date(clock_wall_ms(clock_system()), x->date);
+    plan_plain(&x->plan);
+    return reject(c, FAILURE_BAD_REQUEST);
+}
+
 static progress on_head(connection *c)
 {
     exchange *x = &c->exchange;
@@ -188,12 +199,8 @@ static progress on_head(connection *c)
     if (size > 0) {
         timer_disarm(&c->worker->timers, &c->timer);
         x->id = 1 + atomic_fetch_add(&c->worker->server->requests, 1);
-        if (!request_parse(&x->request, c->in + c->in_begin, size, c->decoded)) {
-            http_date(clock_wall_ms(clock_system()), x->date);
-            plan_plain(&x->plan);
-            x->operation = (operation){.verb = VERB_OTHER, .container = "", .key = ""};
-            return reject(c, FAILURE_BAD_REQUEST);
-        }
+        if (!request_parse(&x->request, c->in + c->in_begin, size, c->decoded))
+            return no_request(c);
         c->in_begin += size;
         exchange_begin(x);
         return begin_body(c);
@@ -203,10 +210,8 @@ static progress on_head(connection *c)
         c->in_end -= c->in_begin;
         c->in_begin = 0;
     }
-    if (c->in_end == sizeof c->in) {
-        c->state = STATE_OVER;
-        return PROGRESS_MORE;
-    }
+    if (c->in_end == sizeof c->in)
+        return no_request(c);
     const int64_t idle_ns = faults_idle_ns(c->worker->server->faults);
     if (!c->readable) {
         if (idle_ns > 0 && c->in_end == 0 && c->timer.place == 0)

@@ -97,6 +97,8 @@ static failure read_object(exchange *x)
     const request *r = &x->request;
     const char *alt = request_query(r, "alt");
     const char *generation = request_query(r, "generation");
+    if (generation != NULL && (!request_number(generation, &op->generation) || op->generation == 0))
+        return FAILURE_BAD_REQUEST;
     if (r->method == METHOD_DELETE) {
         op->verb = VERB_DELETE;
         return read_generation(x);
@@ -105,8 +107,6 @@ static failure read_object(exchange *x)
         return FAILURE_NO_METHOD;
     op->metadata_only = alt == NULL || strcmp(alt, "media") != 0;
     op->verb = op->metadata_only ? VERB_HEAD : VERB_GET;
-    if (generation != NULL)
-        return FAILURE_NOT_IMPLEMENTED;
     parse_range(op, request_header(r, "range"));
     return read_generation(x);
 }

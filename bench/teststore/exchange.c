@@ -176,9 +176,22 @@ static failure apply_read(exchange *x)
     const failure f = objects_get(x->objects, op->container, op->key, &out->object);
     if (f != FAILURE_NONE)
         return f;
+    if (op->generation != 0 && op->generation != out->object.version)
+        return FAILURE_NO_OBJECT;
     if (op->condition == IF_VERSION && op->version != out->object.version)
         return FAILURE_CONDITION;
     return op->metadata_only ? FAILURE_NONE : cut_range(op, out);
+}
+
+static failure apply_delete(exchange *x, change *c)
+{
+    const uint64_t meant = x->operation.generation;
+    if (meant == 0)
+        return objects_delete(x->objects, c);
+    c->condition = IF_VERSION;
+    c->version = meant;
+    const failure f = objects_delete(x->objects, c);
+    return f == FAILURE_CONDITION ? FAILURE_NO_OBJECT : f;
 }
 
 static failure apply_list(exchange *x)
@@ -210,7 +223,7 @@ static failure apply_once(exchange *x, applied how)
             c.condition = IF_ANY;
         return objects_put(x->objects, &c, x->payload, &x->outcome.object);
     case VERB_DELETE:
-        return objects_delete(x->objects, &c);
+        return apply_delete(x, &c);
     case VERB_DELETE_MANY:
         return apply_many(x);
     case VERB_LIST:

@@ -26,6 +26,7 @@ typedef struct operation {
     const char *container, *key; /* "" when there is none */
     condition_kind condition;
     uint64_t version;
+    uint64_t generation; /* this content of the name is meant or nothing; 0: any */
     range_kind range;
     uint64_t first, last; /* of the range; RANGE_SUFFIX: last bytes of the object */
     const char *prefix, *after, *from;

@@ -3,6 +3,7 @@
 /* batchweave-teststore: an object store in memory that goes wrong on request
  * (docs/design/teststore.md). Exit codes: 0 stopped by a signal, 1 usage, 4 cannot start. */
 #include "base/alloc.h"
+#include "grab.h"
 #include "server.h"
 #include <getopt.h>
 #include <jansson.h>
@@ -15,9 +16,11 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#define WARM_BLOCK (1u << 20)
+
 typedef struct options {
     const char *host, *config;
-    uint64_t port, threads, seed, bytes_max, journal_max;
+    uint64_t port, threads, seed, bytes_max, journal_max, warm;
     const char *containers[16];
     size_t container_count;
     bool with_parent;
@@ -39,6 +42,7 @@ static void usage(FILE *out)
         "  --digest             the journal has SHA-256 (its first half) beside CRC-32C\n"
         "  --bytes-max N        of all objects together, default 8 GiB\n"
         "  --journal-max N      entries of the journal, default 4,000,000\n"
+        "  --warm N             touches N bytes of memory first: fresh pages are slow\n"
         "  --with-parent        ends when its parent does\n"
         "Signatures are checked only against keys that are given:\n"
         "  --access-key K --secret-key S [--region R] [--session-token T]     S3, SigV4\n"
@@ -59,6 +63,7 @@ enum {
     OPTION_DIGEST,
     OPTION_BYTES_MAX,
     OPTION_JOURNAL_MAX,
+    OPTION_WARM,
     OPTION_WITH_PARENT,
     OPTION_ACCESS_KEY,
     OPTION_SECRET_KEY,
@@ -82,6 +87,7 @@ static const struct option long_options[] = {
     {"digest", no_argument, NULL, OPTION_DIGEST},
     {"bytes-max", required_argument, NULL, OPTION_BYTES_MAX},
     {"journal-max", required_argument, NULL, OPTION_JOURNAL_MAX},
+    {"warm", required_argument, NULL, OPTION_WARM},
     {"with-parent", no_argument, NULL, OPTION_WITH_PARENT},
     {"access-key", required_argument, NULL, OPTION_ACCESS_KEY},
     {"secret-key", required_argument, NULL, OPTION_SECRET_KEY},
@@ -165,6 +171,8 @@ static bool set_option(options *o, settings *s, int option, const char *text)
         return request_number(text, &o->bytes_max);
     case OPTION_JOURNAL_MAX:
         return request_number(text, &o->journal_max);
+    case OPTION_WARM:
+        return request_number(text, &o->warm);
     case OPTION_CONTAINER:
         return add_container(o, text);
     case OPTION_DIALECT:
@@ -230,8 +238,8 @@ static bool read_config(faults *f, const char *text)
     return good;
 }
 
-/** As many sockets as the machine lets us have; bodies from the heap and not each from the kernel,
- * which would fetch and clear its pages every time. */
+/** As many sockets as the machine lets us have; bodies from one heap that keeps what it has, and
+ * not each from the kernel, which would fetch and clear its pages every time. */
 static void tune(void)
 {
     struct rlimit files;
@@ -240,7 +248,25 @@ static void tune(void)
         setrlimit(RLIMIT_NOFILE, &files);
     }
     mallopt(M_MMAP_THRESHOLD, 1 << 30);
-    mallopt(M_TRIM_THRESHOLD, 1 << 30);
+    mallopt(M_TRIM_THRESHOLD, -1);
+    mallopt(M_TOP_PAD, 64 << 20);
+    mallopt(M_ARENA_MAX, 1);
+}
+
+/** Touches so much memory and gives it back to the heap: no put pays for fresh pages after this. */
+static void warm(uint64_t bytes)
+{
+    void **blocks = NULL;
+    size_t count = 0, capacity = 0;
+    for (void *array = NULL; bytes >= WARM_BLOCK; bytes -= WARM_BLOCK) {
+        grab_grow(&array, &capacity, count + 1, sizeof *blocks);
+        blocks = array;
+        blocks[count] = grab(WARM_BLOCK);
+        memset(blocks[count++], 1, WARM_BLOCK);
+    }
+    while (count > 0)
+        mem_free(blocks[--count]);
+    mem_free(blocks);
 }
 
 static bool start(server *s, const options *o)
@@ -264,6 +290,7 @@ int main(int argc, char **argv)
     if (o.with_parent && prctl(PR_SET_PDEATHSIG, SIGTERM) != 0)
         perror("batchweave-teststore: --with-parent");
     tune();
+    warm(o.warm);
     sigset_t ends;
     sigemptyset(&ends);
     sigaddset(&ends, SIGTERM);

@@ -1,0 +1,624 @@
+# SPDX-FileCopyrightText: The BatchWeave authors
+# SPDX-License-Identifier: Apache-2.0
+"""Every fault of the test store, on every dialect: the client sees it, and the journal has what truly happened.
+
+    test_faults.py BATCHWEAVE_TESTSTORE
+"""
+
+import http.client
+import json
+import socket
+import subprocess
+import threading
+import time
+
+import stores
+from stores import DIALECTS, LOST, S3, Azure, Gcs, StoreCase
+
+BODY = bytes(range(256)) * 400  # 100 KB
+
+
+def events(server):
+    return [(entry["event"], entry["applied"]) for entry in server.journal()]
+
+
+class FaultCase(StoreCase):
+
+    def fails(self, call, *arguments, **named):
+        """The connection ends instead of an answer."""
+        with self.assertRaises(LOST) as caught:
+            call(*arguments, **named)
+        return caught.exception
+
+    def settle(self):
+        """Waits for late writes; an unfinished one would be a fault of the test."""
+        end = time.monotonic() + 10
+        while self.server.counters()["late_pending"]:
+            self.assertLess(time.monotonic(), end, "a late write never came")
+            time.sleep(0.002)
+
+    def fired(self):
+        return [rule["fired"] for rule in self.server.counters()["rules"]]
+
+
+class Applied(FaultCase):
+    """Between what was applied and what the client was told."""
+
+    def test_reply_lost_after_applying(self):
+        for end in ["reset", "close"]:
+            for client in self.each():
+                self.rules({"verb": "create", "nth": 1, "end": end})
+                self.fails(client.put, "k", BODY, create=True)
+                self.assertEqual(events(self.server), [("created", "once")])
+                self.expect(client.put("k", BODY, create=True), client.EXISTS)  # its own
+                self.assertEqual(client.get("k").body, BODY)
+                counts = self.server.counters()
+                self.assertEqual(counts["lost"]["create"], 1)
+                self.assertEqual(self.fired(), [1])
+
+    def test_error_after_applying(self):
+        for client in self.each():
+            self.rules({"verb": "create", "nth": 1, "error": "internal", "apply": "once"})
+            self.expect(client.put("k", b"x", create=True), 500)
+            self.expect(client.put("k", b"x", create=True), client.EXISTS)
+
+    def test_error_applies_nothing(self):
+        for client in self.each():
+            self.rules({"verb": "create", "nth": 1, "error": "internal"})
+            self.expect(client.put("k", b"x", create=True), 500)
+            self.assertEqual(events(self.server), [])
+            self.expect(client.put("k", b"x", create=True), client.CREATED)
+
+    def test_late_apply(self):
+        for client in self.each():
+            self.rules({"verb": "create", "nth": 1, "apply": "late", "after_ms": 60, "end": "close"})
+            self.fails(client.put, "k", b"late", create=True)
+            self.expect(client.get("k"), client.NO_OBJECT)  # proves nothing
+            self.settle()
+            self.assertEqual(client.get("k").body, b"late")
+            self.assertEqual(events(self.server), [("created", "late")])
+            self.assertEqual(self.server.counters()["late_applied"], 1)
+
+    def test_late_apply_loses_to_a_second_try(self):
+        for client in self.each():
+            self.rules({"verb": "create", "nth": 1, "apply": "late", "after_ms": 60, "error": "slow_down"})
+            self.expect(client.put("k", b"first", create=True), client.SLOW)
+            self.expect(client.put("k", b"second", create=True), client.CREATED)
+            self.settle()
+            self.assertEqual(client.get("k").body, b"second")
+            self.assertEqual(events(self.server), [("created", "once")])
+
+    def test_late_put_overwrites(self):
+        for client in self.each():
+            self.rules({"verb": "put", "nth": 1, "apply": "late", "after_ms": 60, "end": "reset"})
+            self.fails(client.put, "k", b"first")
+            self.expect(client.put("k", b"second"), client.CREATED)
+            self.settle()
+            self.assertEqual(client.get("k").body, b"first")
+
+    def test_double_apply(self):
+        for client in self.each():
+            self.rules({"verb": "create", "nth": 1, "apply": "twice", "after_ms": 60})
+            self.expect(client.put("k", b"x", create=True), client.CREATED)
+            client.delete("k")  # the second application brings it back
+            self.settle()
+            self.assertEqual(client.get("k").body, b"x")
+            self.assertEqual(events(self.server), [("created", "once"), ("deleted", "once"), ("created", "again")])
+
+    def test_late_delete(self):
+        for client in self.each():
+            client.put("k", b"one")
+            self.rules({"verb": "delete", "nth": 1, "apply": "late", "after_ms": 60, "end": "close"})
+            self.fails(client.delete, "k")
+            self.expect(client.put("k", b"two"), client.CREATED)
+            self.settle()
+            self.expect(client.get("k"), client.NO_OBJECT)
+
+    def test_condition_ignored(self):
+        for client in self.each():
+            self.rules({"verb": "create", "condition": "ignored"})
+            self.expect(client.put("k", b"one", create=True), client.CREATED)
+            self.expect(client.put("k", b"two", create=True), client.CREATED)
+            self.assertEqual(client.get("k").body, b"two")
+            self.assertEqual(events(self.server), [("created", "once"), ("overwrote", "once")])
+
+
+class Errors(FaultCase):
+    """What each dialect says, with nothing applied."""
+
+    SPELLED = {
+        "slow_down": {"s3": (503, "SlowDown"), "gcs": (429, "rateLimitExceeded"), "azure": (503, "ServerBusy")},
+        "internal": {"s3": (500, "InternalError"), "gcs": (500, "backendError"), "azure": (500, "InternalError")},
+        "conflict": {"s3": (409, "ConditionalRequestConflict"), "gcs": (409, "conflict"),
+                     "azure": (409, "PendingCopyOperation")},
+        "aborted": {"s3": (409, "OperationAborted"), "gcs": (409, "conflict"),
+                    "azure": (409, "ContainerBeingDeleted")},
+        "skewed": {"s3": (403, "RequestTimeTooSkewed"), "gcs": (401, "authError"),
+                   "azure": (403, "AuthenticationFailed")},
+        "expired": {"s3": (400, "ExpiredToken"), "gcs": (401, "authError"), "azure": (403, "AuthenticationFailed")},
+        "timeout": {"s3": (400, "RequestTimeout"), "gcs": (408, "timeout"), "azure": (500, "OperationTimedOut")},
+        "denied": {"s3": (403, "AccessDenied"), "gcs": (403, "forbidden"),
+                   "azure": (403, "AuthorizationPermissionMismatch")},
+        "unavailable": {"s3": (503, "ServiceUnavailable"), "gcs": (503, "backendError"),
+                        "azure": (503, "ServerBusy")},
+    }
+
+    def test_spelling(self):
+        for name, spelled in self.SPELLED.items():
+            for client in self.each():
+                self.rules({"error": name})
+                self.expect(client.put("k", b"x", create=True), spelled[client.name])
+                self.expect(client.list()[0], spelled[client.name])
+                self.expect(client.delete("k"), spelled[client.name])
+                self.assertEqual(client.get("k").status, spelled[client.name][0])
+                self.assertEqual(events(self.server), [])
+
+    def test_own_spelling_headers_and_retry_after(self):
+        for client in self.each():
+            self.rules({"error": "conflict", "status": 412, "code": "LeaseIdMissing", "retry_after_s": 7,
+                        "headers": {"x-amz-bucket-region": "eu-1"}})
+            answer = client.put("k", b"x")
+            self.expect(answer, (412, "LeaseIdMissing"))
+            self.assertEqual(answer.headers["retry-after"], "7")
+            self.assertEqual(answer.headers["x-amz-bucket-region"], "eu-1")
+
+    def test_redirect(self):
+        client = S3(self.server)
+        self.rules({"error": "internal", "status": 307, "code": "TemporaryRedirect",
+                    "headers": {"Location": "http://127.0.0.1:1/bkt/k"}})
+        answer = client.get("k")
+        self.expect(answer, (307, "TemporaryRedirect"))
+        self.assertEqual(answer.headers["location"], "http://127.0.0.1:1/bkt/k")
+        client.close()
+
+    def test_success_with_the_body_of_an_error(self):
+        for client in self.each():
+            self.rules({"reply": "ok_error", "error": "internal"})
+            answer = client.put("k", b"x", create=True)
+            self.assertEqual(answer.status, 200)
+            self.assertIn(json.dumps("backendError").encode() if client.name == "gcs"
+                          else b"<Code>InternalError</Code>", answer.body)
+            self.assertEqual(events(self.server), [])
+
+    def test_rival_there_is_another_answer(self):
+        """The stores that answer 409 to the loser and not 412."""
+        client = S3(self.server)
+        self.rules({"verb": "create", "present": True, "error": "conflict"})
+        self.expect(client.put("k", b"one", create=True), 200)
+        self.expect(client.put("k", b"two", create=True), (409, "ConditionalRequestConflict"))
+        self.assertEqual(client.get("k").body, b"one")
+        client.close()
+
+
+class Bodies(FaultCase):
+
+    def test_reset_within_the_answer(self):
+        for client in self.each():
+            client.put("k", BODY)
+            self.rules({"verb": "get", "nth": 1, "end": "reset", "body_bytes": 50000})
+            self.fails(client.get, "k")
+            self.assertEqual(client.get("k").body, BODY)
+            counts = self.server.counters()
+            self.assertEqual(counts["bytes_out"]["get"], len(BODY) + 50000)
+            self.assertEqual(counts["lost"]["get"], 1)
+
+    def test_truncated_with_the_right_length(self):
+        for client in self.each():
+            client.put("k", BODY)
+            self.rules({"verb": "get", "end": "close", "body_bytes": 99999})
+            error = self.fails(client.get, "k")
+            self.assertIsInstance(error, http.client.IncompleteRead)
+            self.assertEqual(error.partial, BODY[:99999])
+
+    def test_cut_within_the_status_line(self):
+        for client in self.each():
+            self.rules({"verb": "create", "end": "close", "head_bytes": 10})
+            self.fails(client.put, "k", b"x", create=True)
+            self.assertEqual(events(self.server), [("created", "once")])
+        with self.server.raw() as connection:
+            connection.sendall(b"PUT /bkt/z HTTP/1.1\r\nIf-None-Match: *\r\nContent-Length: 0\r\n\r\n")
+            self.assertEqual(connection.recv(100), b"HTTP/1.1 2")
+            self.assertEqual(connection.recv(100), b"")
+
+    def test_corrupted(self):
+        for client in self.each():
+            client.put("k", BODY)
+            for at in [0, 50000, len(BODY) - 1, 10 ** 9]:
+                self.rules({"verb": "get", "corrupt_at": at, "reply": "corrupt"})
+                got = client.get("k")
+                self.expect(got, 200)
+                wrong = [i for i in range(len(BODY)) if got.body[i] != BODY[i]]
+                self.assertEqual(wrong, [min(at, len(BODY) - 1)])
+            self.rules()
+            self.assertEqual(client.get("k").body, BODY)  # what is stored is whole
+
+    def test_whole_instead_of_a_range(self):
+        for client in self.each():
+            client.put("k", BODY)
+            self.rules({"verb": "get", "reply": "full"})
+            answer = client.get("k", span="10-19")
+            self.expect(answer, 200)
+            self.assertEqual(answer.body, BODY)
+
+    def test_less_than_the_range(self):
+        for client in self.each():
+            client.put("k", BODY)
+            self.rules({"verb": "get", "reply": "short"})
+            answer = client.get("k", span="10-109")
+            self.expect(answer, 206)
+            self.assertEqual(answer.body, BODY[10:60])
+            self.assertEqual(answer.headers["content-range"], f"bytes 10-59/{len(BODY)}")
+
+    def test_request_cut_by_the_server(self):
+        for client in self.each():
+            self.rules({"verb": "create,put", "nth": 1, "read_bytes": 20000})
+            self.fails(client.put, "k", BODY * 50, create=True)
+            self.assertEqual(events(self.server), [])
+            self.expect(client.put("k", BODY, create=True), client.CREATED)
+
+    def test_refused_without_reading(self):
+        """As a server that knows the answer early: the answer may be lost, but nothing is stored."""
+        for client in self.each():
+            self.rules({"verb": "create", "read_bytes": 0, "error": "exists"})
+            self.expect(client.put("k", b"x" * 1000, create=True), client.EXISTS)
+            self.assertEqual(events(self.server), [])
+
+    def test_request_cut_by_the_client_is_not_stored(self):
+        with self.server.raw() as connection:
+            connection.sendall(b"PUT /bkt/cut HTTP/1.1\r\nHost: h\r\nContent-Length: 100000\r\n\r\n" + b"x" * 40000)
+        client = S3(self.server)
+        end = time.monotonic() + 5
+        while not self.server.counters()["lost"]["put"]:
+            self.assertLess(time.monotonic(), end)
+        self.expect(client.get("cut"), client.NO_OBJECT)
+        client.close()
+
+    def test_silence(self):
+        for dialect in DIALECTS:
+            self.fresh()
+            self.rules({"verb": "create", "nth": 1, "end": "hang"})
+            client = dialect(self.server, timeout=0.2)
+            self.assertIsInstance(self.fails(client.put, "k", b"x", create=True), socket.timeout)
+            self.expect(client.put("k", b"x", create=True), client.EXISTS)
+            client.close()
+
+    def test_stall_within_the_body(self):
+        client = S3(self.server, timeout=0.2)
+        client.put("k", BODY)
+        self.rules({"verb": "get", "end": "hang", "body_bytes": 1000})
+        self.assertIsInstance(self.fails(client.get, "k"), socket.timeout)
+        client.close()
+
+    def test_idle_connections_are_closed(self):
+        self.server.control(idle_close_ms=50)
+        with self.server.raw() as connection:
+            connection.sendall(b"GET /bkt/none HTTP/1.1\r\nHost: h\r\n\r\n")
+            self.assertTrue(connection.recv(4096).startswith(b"HTTP/1.1 404"))
+            start = time.monotonic()
+            self.assertEqual(connection.recv(4096), b"")
+            self.assertLess(time.monotonic() - start, 5)
+
+
+class Lists(FaultCase):
+
+    def names(self, client, most=10):
+        token, names = None, []
+        while True:
+            page = client.list(most=most, token=token)
+            names += page[1]
+            token = page[2]
+            if token is None:
+                return names
+
+    def test_stale(self):
+        for client in self.each():
+            client.put("old", b"x")
+            client.put("gone", b"x")
+            time.sleep(0.25)
+            client.put("new", b"x")
+            client.delete("gone")
+            self.rules({"verb": "list", "stale_ms": 200})
+            self.assertEqual(client.list()[1], ["gone", "old"])
+            self.rules()
+            self.assertEqual(client.list()[1], ["new", "old"])
+
+    def test_unordered(self):
+        wanted = [f"{number:02}" for number in range(40)]
+        for client in self.each():
+            for name in wanted:
+                client.put(name, b"")
+            self.rules({"verb": "list", "unordered": True})
+            names = self.names(client)
+            self.assertEqual(sorted(names), wanted)
+            self.assertNotEqual(names, wanted)
+
+    def test_repeated(self):
+        wanted = [f"{number:02}" for number in range(40)]
+        for client in self.each():
+            for name in wanted:
+                client.put(name, b"")
+            self.rules({"verb": "list", "repeat": 3})
+            names = self.names(client)
+            self.assertEqual(sorted(set(names)), wanted)
+            self.assertGreater(len(names), 45)
+
+
+class Picked(FaultCase):
+    """Which requests a rule picks."""
+
+    def statuses(self, count):
+        client = S3(self.server)
+        got = [client.put(f"k{number}", b"x").status for number in range(count)]
+        client.close()
+        return got
+
+    def test_nth_every_from_times(self):
+        for fields, wanted in [({"nth": 3}, [3]), ({"every": 3}, [3, 6, 9]), ({"from": 8}, [8, 9, 10]),
+                               ({"times": 2}, [1, 2]), ({"every": 2, "from": 5}, [6, 8, 10]), ({}, range(1, 11))]:
+            self.rules({"error": "internal", **fields})
+            got = self.statuses(10)
+            self.assertEqual([n + 1 for n, status in enumerate(got) if status == 500], list(wanted), fields)
+
+    def test_key_container_verb_dialect(self):
+        for client in self.each():
+            self.rules({"error": "internal", "key": "chain/*", "verb": "create,get", "container": "b?t",
+                        "dialect": "s3,gcs"})
+            struck = client.name != "azure"
+            self.assertEqual(client.put("chain/1", b"x", create=True).status == 500, struck)
+            self.assertNotEqual(client.put("chain/1", b"x").status, 500)
+            self.assertNotEqual(client.put("data/1", b"x", create=True).status, 500)
+            self.assertEqual(client.get("chain/1").status == 500, struck)
+
+    def test_probability_is_the_seeds(self):
+        runs = []
+        for seed in [7, 7, 8]:
+            self.fresh()
+            self.server.control(seed=seed, rules=[{"error": "internal", "probability": 0.2}])
+            runs.append(self.statuses(400))
+        self.assertEqual(runs[0], runs[1])
+        self.assertNotEqual(runs[0], runs[2])
+        for run in runs:
+            self.assertTrue(50 <= run.count(500) <= 110, run.count(500))
+
+    def test_over_a_rate(self):
+        self.rules({"verb": "put", "over_per_s": 100, "error": "slow_down"})
+        start = time.monotonic()
+        got = self.statuses(300)
+        spent = time.monotonic() - start
+        self.assertIn(503, got)
+        self.assertLessEqual(got.count(200), 10 + 100 * spent + 1)
+
+    def test_several_rules_add_up_and_the_first_wins(self):
+        client = S3(self.server)
+        self.rules({"verb": "put", "error": "slow_down"}, {"error": "internal"}, {"retry_after_s": 3})
+        answer = client.put("k", b"x")
+        self.expect(answer, (503, "SlowDown"))
+        self.assertEqual(answer.headers["retry-after"], "3")
+        self.expect(client.delete("k"), (500, "InternalError"))
+        self.assertEqual(self.fired(), [1, 2, 2])
+        client.close()
+
+
+class Times(FaultCase):
+    """Time is another machine's too: only what must take longer is judged, and bytes a second from above."""
+
+    def took(self, call, *arguments, **named):
+        start = time.monotonic()
+        call(*arguments, **named)
+        return time.monotonic() - start
+
+    def test_latency_by_verb(self):
+        for client in self.each():
+            self.server.control(latency={"get": {"p50_ms": 60}, "any": {"p50_ms": 20}})
+            client.put("k", b"x")
+            self.assertGreaterEqual(min(self.took(client.get, "k") for _ in range(3)), 0.060)
+            self.assertGreaterEqual(min(self.took(client.put, "k", b"x") for _ in range(3)), 0.020)
+
+    def test_latency_is_log_normal_about_its_median(self):
+        client = S3(self.server)
+        client.put("k", b"x")
+        self.server.control(latency={"get": {"p50_ms": 5, "sigma": 0.5}})
+        times = sorted(self.took(client.get, "k") for _ in range(200))
+        self.assertLess(times[20], 0.0045)
+        self.assertTrue(0.0035 < times[100] < 0.02, times[100])
+        self.assertGreater(times[180], 0.007)
+        client.close()
+
+    def test_some_are_slow(self):
+        client = S3(self.server)
+        client.put("k", b"x")
+        self.server.control(latency={"get": {"p50_ms": 2, "slow_percent": 10, "slow_times": 20}})
+        slow = sum(self.took(client.get, "k") >= 0.040 for _ in range(200))
+        self.assertTrue(6 <= slow <= 60, slow)
+        client.close()
+
+    def test_applied_within_the_latency(self):
+        """Half the latency before, half after: a reader sees it before the writer has the answer."""
+        self.server.control(latency={"create": {"p50_ms": 400, "apply_at": 0.25}})
+        writer, reader = S3(self.server), S3(self.server)
+        thread = threading.Thread(target=writer.put, args=("k", b"x"), kwargs={"create": True})
+        start = time.monotonic()
+        thread.start()
+        while reader.get("k").status != 200:
+            time.sleep(0.005)
+        seen = time.monotonic() - start
+        thread.join()
+        self.assertGreaterEqual(seen, 0.1)
+        self.assertLess(seen, time.monotonic() - start)
+        self.assertGreaterEqual(time.monotonic() - start, 0.4)
+        writer.close()
+        reader.close()
+
+    def test_a_delayed_answer_was_applied_before(self):
+        self.rules({"verb": "create", "reply_delay_ms": 300})
+        writer, reader = S3(self.server), S3(self.server)
+        thread = threading.Thread(target=writer.put, args=("k", b"x"), kwargs={"create": True})
+        thread.start()
+        while reader.get("k").status != 200:
+            time.sleep(0.005)
+        self.assertTrue(thread.is_alive())
+        thread.join()
+        writer.close()
+        reader.close()
+
+    def test_many_wait_on_few_threads(self):
+        self.server.control(latency={"get": {"p50_ms": 200}})
+        clients = [S3(self.server) for _ in range(100)]
+        threads = [threading.Thread(target=client.get, args=("none",)) for client in clients]
+        start = time.monotonic()
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertLess(time.monotonic() - start, 5)  # one after another would be 20 s
+        for client in clients:
+            client.close()
+
+    def test_bandwidth_of_a_connection(self):
+        for client in self.each():
+            self.server.control(bandwidth={"connection": 1000000})
+            self.assertGreaterEqual(self.took(client.put, "k", BODY * 2), 0.2)
+            self.assertGreaterEqual(self.took(client.get, "k"), 0.2)
+            self.assertGreaterEqual(self.took(client.get, "k", span="0-99999"), 0.1)
+
+    def test_bandwidth_of_all(self):
+        client = S3(self.server)
+        client.put("k", BODY)
+        client.close()
+        self.server.control(bandwidth={"total": 4000000})
+        clients = [S3(self.server) for _ in range(8)]
+        threads = [threading.Thread(target=lambda c=c: [c.get("k") for _ in range(3)]) for c in clients]
+        start = time.monotonic()
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        spent = time.monotonic() - start
+        moved = self.server.counters()["bytes_out"]["get"]
+        self.assertEqual(moved, 24 * len(BODY))
+        self.assertGreaterEqual(spent, 0.95 * moved / 4000000)
+        self.assertLess(spent, 3 * moved / 4000000)
+        for one in clients:
+            one.close()
+
+    def test_clock_of_the_server(self):
+        self.server.control(clock_skew_ms=-3600000)
+        client = S3(self.server)
+        when = time.mktime(time.strptime(client.get("none").headers["date"], "%a, %d %b %Y %H:%M:%S GMT"))
+        self.assertAlmostEqual(time.mktime(time.gmtime()) - when, 3600, delta=10)
+        client.close()
+
+
+class Races(FaultCase):
+    """16 threads that create the same 100 names."""
+
+    THREADS, NAMES = 16, 100
+
+    def race(self, dialect, names=NAMES):
+        barrier = threading.Barrier(self.THREADS)
+        won = [[] for _ in range(names)]
+        told = set()
+
+        def run(number):
+            client = dialect(self.server)
+            for index in range(names):
+                barrier.wait(30)
+                answer = client.put(f"race/{index}", b"%d" % number, create=True)
+                told.add((answer.status, answer.code))
+                if answer.status == client.CREATED:
+                    won[index].append(number)
+            client.close()
+
+        threads = [threading.Thread(target=run, args=(number,)) for number in range(self.THREADS)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        return won, told
+
+    def test_one_winner_each(self):
+        for dialect in DIALECTS:
+            self.fresh()
+            won, told = self.race(dialect)
+            self.assertEqual([len(winners) for winners in won], [1] * self.NAMES)
+            self.assertEqual(told, {(dialect.CREATED, None), dialect.EXISTS})
+            client = dialect(self.server)
+            for index, (winner,) in enumerate(won):
+                self.assertEqual(client.get(f"race/{index}").body, b"%d" % winner)
+            client.close()
+            self.assertEqual(events(self.server), [("created", "once")] * self.NAMES)
+
+    def test_check_then_put_has_several(self):
+        for dialect in DIALECTS:
+            self.fresh()
+            self.rules({"verb": "create", "condition": "racy", "window_ms": 20})
+            won, _ = self.race(dialect, 10)
+            self.assertTrue(all(len(winners) > 1 for winners in won), won)
+            client = dialect(self.server)
+            self.expect(client.put("race/0", b"x", create=True), client.EXISTS)  # it does check
+            client.close()
+            self.assertIn(("overwrote", "racy"), events(self.server))
+
+    def test_condition_ignored_has_sixteen(self):
+        for dialect in DIALECTS:
+            self.fresh()
+            self.rules({"verb": "create", "condition": "ignored"})
+            won, _ = self.race(dialect, 10)
+            self.assertEqual([len(winners) for winners in won], [16] * 10)
+
+    def test_versions_swap_atomically(self):
+        """16 threads that count one object up, each try on the version it read."""
+        for dialect in DIALECTS:
+            self.fresh()
+            first = dialect(self.server)
+            first.put("n", b"0")
+            first.close()
+
+            def run(dialect=dialect):
+                client = dialect(self.server)
+                done = 0
+                while done < 10:
+                    got = client.get("n")
+                    version = got.headers["x-goog-generation" if dialect is Gcs else "etag"]
+                    answer = client.put("n", b"%d" % (int(got.body) + 1), match=version)
+                    done += answer.status == client.CREATED
+                client.close()
+
+            threads = [threading.Thread(target=run) for _ in range(16)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+            last = dialect(self.server)
+            self.assertEqual(last.get("n").body, b"160")
+            last.close()
+
+
+class Started(StoreCase):
+
+    def test_options_from_the_command_line(self):
+        config = {"rules": [{"verb": "put", "error": "denied"}], "latency": {"get": {"p50_ms": 30}}}
+        server = stores.Server("--config", json.dumps(config), "--dialect", "azure", "--threads", "1",
+                               "--container", "two", "--account", "acc")
+        try:
+            client = Azure(server)
+            self.expect(client.put("k", b"x"), (403, "AuthorizationPermissionMismatch"))
+            self.expect(client.put("k", b"x", container="two", create=True), 201)
+            start = time.monotonic()
+            client.get("k", container="two")
+            self.assertGreaterEqual(time.monotonic() - start, 0.03)
+            client.close()
+        finally:
+            self.assertEqual(server.stop(), 0)
+
+    def test_wrong_options(self):
+        for options in [["--nonsense"], ["--port", "x"], ["--access-key", "k"], ["--dialect", "ftp"], ["extra"]]:
+            done = subprocess.run([stores.PROGRAM, *options], capture_output=True, timeout=20, check=False)
+            self.assertEqual(done.returncode, 1, options)
+        done = subprocess.run([stores.PROGRAM, "--config", '{"rulez":1}'], capture_output=True, timeout=20, check=False)
+        self.assertEqual(done.returncode, 4)
+        self.assertIn(b"rulez", done.stderr)
+
+
+if __name__ == "__main__":
+    stores.main()
