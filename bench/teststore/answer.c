@@ -112,7 +112,8 @@ void connection_compose(connection *c)
     count(&c->worker->counting->by_status[v][(unsigned)r->status % STATUS_COUNT], 1);
     if (c->send_limit > c->send_head_size)
         count(&c->worker->counting->bytes_out[v], c->send_limit - c->send_head_size);
-    if (c->send_limit < c->send_size || (c->send_limit == 0))
+    c->lost = c->send_limit < c->send_size;
+    if (c->lost)
         count(&c->worker->counting->lost[v], 1);
 }
 
@@ -147,6 +148,18 @@ static void advance(connection *c, size_t size)
     }
 }
 
+/** The client has left in the middle: what it did not get was not sent. */
+static void take_back(connection *c)
+{
+    counting *counts = c->worker->counting;
+    const verb v = c->exchange.operation.verb;
+    const uint64_t from = c->sent > c->send_head_size ? c->sent : c->send_head_size;
+    if (c->send_limit > from)
+        uncount(&counts->bytes_out[v], c->send_limit - from);
+    if (!c->lost)
+        count(&counts->lost[v], 1);
+}
+
 progress connection_send(connection *c)
 {
     while (c->sent < c->send_limit) {
@@ -172,6 +185,7 @@ progress connection_send(connection *c)
             continue;
         }
         if (size <= 0) {
+            take_back(c);
             c->state = STATE_OVER;
             return PROGRESS_MORE;
         }

@@ -64,6 +64,14 @@ static void timer_fired(timer *t)
     run(c);
 }
 
+static void set_busy(connection *c, bool busy)
+{
+    if (c->busy == busy)
+        return;
+    c->busy = busy;
+    (busy ? gauge_up : gauge_down)(&c->worker->server->in_flight);
+}
+
 void connection_open(worker *w, int socket)
 {
     connection *c = grab(sizeof *c);
@@ -81,6 +89,7 @@ void connection_open(worker *w, int socket)
     c->exchange.server = w->server;
     setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int));
     count(&w->counting->connections, 1);
+    gauge_up(&w->server->open);
     pthread_mutex_lock(&w->lock);
     c->next = w->connections;
     c->link = &w->connections;
@@ -104,6 +113,8 @@ void connection_close(connection *c)
         c->next->link = c->link;
     pthread_mutex_unlock(&w->lock);
     close(c->socket);
+    set_busy(c, false);
+    gauge_down(&w->server->open);
     exchange_free(&c->exchange);
     buf_free(&c->head);
     mem_free(c);
@@ -203,6 +214,7 @@ static progress on_head(connection *c)
             return no_request(c);
         c->in_begin += size;
         exchange_begin(x);
+        set_busy(c, x->operation.verb != VERB_CONTROL);
         return begin_body(c);
     }
     if (c->in_begin > 0) { /* what has come of the next head goes to the front */
@@ -320,6 +332,7 @@ static progress sent(connection *c)
         c->waiting = false;
     } else {
         exchange_clear(&c->exchange);
+        set_busy(c, false);
         c->state = STATE_HEAD;
         if (++c->in_a_row >= IN_A_ROW_MAX) {
             c->in_a_row = 0;

@@ -30,11 +30,13 @@ typedef struct connection {
     connection_state state;
     bool readable, writable, waiting; /* waiting: for its timer, whatever the socket says */
     bool gone;                        /* the client has sent all it will: recv is to find the end */
+    bool busy;                        /* with a request, and counted so */
     bool closing;                     /* after this answer */
     unsigned in_a_row;
     latency latency;
     pace paid;
     uint64_t credit; /* bytes paid for and not sent yet */
+    bool lost;       /* and counted so */
     uint64_t body_got, body_want;
     uint64_t sent, send_size, send_limit; /* of head and body together */
     size_t send_head_size;

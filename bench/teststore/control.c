@@ -31,6 +31,10 @@ static void put_counters(exchange *x)
     objects_totals totals;
     objects_count(s->objects, &totals);
     json_t *report = counting_report(s->countings, s->thread_count);
+    const char *const names[] = {"open", "open_max", "in_flight", "in_flight_max"};
+    const uint64_t values[] = {s->open.now, s->open.most, s->in_flight.now, s->in_flight.most};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        json_object_set_new(report, names[i], json_integer((json_int_t)values[i]));
     json_object_set_new(report, "rules", faults_report(s->faults));
     json_object_set_new(report, "objects", json_integer((json_int_t)totals.objects));
     json_object_set_new(report, "object_bytes", json_integer((json_int_t)totals.bytes));
@@ -63,6 +67,10 @@ static bool reset(exchange *x, const json_t *what)
         objects_reset(x->objects);
     for (size_t i = 0; strcmp(text, "objects") != 0 && i < x->server->thread_count; i++)
         counting_reset(x->server->countings[i]);
+    if (strcmp(text, "objects") != 0) {
+        gauge_reset(&x->server->open);
+        gauge_reset(&x->server->in_flight);
+    }
     return true;
 }
 
@@ -78,7 +86,10 @@ static failure configure(exchange *x)
     json_t *what = json_object_get(wanted, "reset");
     if (what != NULL && !reset(x, what))
         buf_printf(why, "reset wants objects, counters or all");
+    if (json_is_true(json_object_get(wanted, "drop")))
+        server_drop(x->server, x);
     json_object_del(wanted, "reset");
+    json_object_del(wanted, "drop");
     const bool good = why->size == 0 && faults_configure(x->faults, wanted, why);
     json_decref(wanted);
     if (good)

@@ -67,3 +67,21 @@ void counting_reset(counting *c)
     atomic_store(&c->connections, 0);
     atomic_store(&c->late_applied, 0);
 }
+
+void gauge_up(gauge *g)
+{
+    const uint64_t now = 1 + atomic_fetch_add(&g->now, 1);
+    uint64_t most = atomic_load(&g->most);
+    while (now > most && !atomic_compare_exchange_weak(&g->most, &most, now))
+        ;
+}
+
+void gauge_down(gauge *g)
+{
+    atomic_fetch_sub(&g->now, 1);
+}
+
+void gauge_reset(gauge *g)
+{
+    atomic_store(&g->most, atomic_load(&g->now));
+}

@@ -33,6 +33,15 @@ static inline void uncount(tally *t, uint64_t by)
     atomic_fetch_sub_explicit(t, by, memory_order_relaxed);
 }
 
+/** How many at once, and the most since the last reset; of the whole server. */
+typedef struct gauge {
+    tally now, most;
+} gauge;
+
+void gauge_up(gauge *g);
+void gauge_down(gauge *g);
+void gauge_reset(gauge *g);
+
 void counting_reset(counting *c);
 /** The sum of `threads` of them, as JSON; the caller's reference. */
 json_t *counting_report(counting *const *all, size_t threads);

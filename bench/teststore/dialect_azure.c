@@ -11,6 +11,7 @@
 #include <strings.h>
 
 #define VERSION "2021-12-02"
+#define RANGE_CRC64_MAX (4u << 20)
 
 /** "/account/container/blob", or without the account where the host names it. */
 static void read_place(exchange *x)
@@ -207,17 +208,32 @@ static void answer_list(exchange *x)
     buf_put_text(out, "</NextMarker></EnumerationResults>");
 }
 
+static void answer_get(exchange *x)
+{
+    const outcome *out = &x->outcome;
+    const char *wanted = request_header(&x->request, "x-ms-range-get-content-crc64");
+    reply_object(x, "application/octet-stream");
+    put_identity(x);
+    reply_header(x, "Accept-Ranges", "bytes");
+    reply_header(x, "x-ms-blob-type", "BlockBlob");
+    reply_header(x, "x-ms-lease-state", "available");
+    reply_header(x, "x-ms-server-encrypted", "true");
+    if (wanted == NULL || strcasecmp(wanted, "true") != 0 || !out->partial ||
+        out->size > RANGE_CRC64_MAX)
+        return;
+    buf text;
+    buf_init(&text, 64);
+    put_crc64(&text, crc64(out->object.bytes->bytes + out->from, (size_t)out->size));
+    reply_header(x, "x-ms-content-crc64", "%s", buf_text(&text));
+    buf_free(&text);
+}
+
 static void azure_answer(exchange *x)
 {
     switch (x->operation.verb) {
     case VERB_GET:
     case VERB_HEAD:
-        reply_object(x, "application/octet-stream");
-        put_identity(x);
-        reply_header(x, "Accept-Ranges", "bytes");
-        reply_header(x, "x-ms-blob-type", "BlockBlob");
-        reply_header(x, "x-ms-lease-state", "available");
-        reply_header(x, "x-ms-server-encrypted", "true");
+        answer_get(x);
         break;
     case VERB_PUT:
     case VERB_CREATE:

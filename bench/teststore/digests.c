@@ -86,6 +86,14 @@ void put_crc32c(buf *out, uint32_t crc)
     put_base64(out, raw, sizeof raw);
 }
 
+void put_crc64(buf *out, uint64_t crc)
+{
+    uint8_t raw[8];
+    for (unsigned k = 0; k < 8; k++)
+        raw[k] = (uint8_t)(crc >> (8 * k));
+    put_base64(out, raw, sizeof raw);
+}
+
 failure digest_crc32c(const exchange *x, const char *name, const blob *b)
 {
     const char *text = request_header(&x->request, name);

@@ -99,7 +99,9 @@ void exchange_begin(exchange *x)
     x->outcome.failure = x->dialect->parse(x);
     if (x->outcome.failure == FAILURE_NONE)
         x->outcome.failure = check_names(op);
-    if (x->outcome.failure == FAILURE_NONE && x->request.chunked)
+    const bool writes = op->verb == VERB_PUT || op->verb == VERB_CREATE;
+    if (x->outcome.failure == FAILURE_NONE &&
+        (x->request.chunked || (writes && !x->request.has_length)))
         x->outcome.failure = FAILURE_NEEDS_LENGTH;
     if (op->verb != VERB_CONTROL && faults_armed(x->faults))
         make_plan(x);
@@ -176,6 +178,10 @@ static failure apply_read(exchange *x)
     const failure f = objects_get(x->objects, op->container, op->key, &out->object);
     if (f != FAILURE_NONE)
         return f;
+    /* A read that is stale: what is younger is not there yet. */
+    if (x->plan.stale_ns > 0 &&
+        clock_wall_ms(clock_system()) - out->object.stored_ms < x->plan.stale_ns / NS_PER_MS)
+        return FAILURE_NO_OBJECT;
     if (op->generation != 0 && op->generation != out->object.version)
         return FAILURE_NO_OBJECT;
     if (op->condition == IF_VERSION && op->version != out->object.version)

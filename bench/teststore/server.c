@@ -126,6 +126,18 @@ bool server_start(server *s, uint64_t seed)
     return true;
 }
 
+void server_drop(server *s, const exchange *but)
+{
+    for (size_t i = 0; i < s->thread_count; i++) {
+        worker *w = &s->workers[i];
+        pthread_mutex_lock(&w->lock);
+        for (connection *c = w->connections; c != NULL; c = c->next)
+            if (&c->exchange != but)
+                shutdown(c->socket, SHUT_RDWR);
+        pthread_mutex_unlock(&w->lock);
+    }
+}
+
 void server_stop(server *s)
 {
     atomic_store(&s->stopping, true);

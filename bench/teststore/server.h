@@ -37,11 +37,14 @@ typedef struct server {
     size_t thread_count;
     atomic_bool stopping;
     _Atomic uint64_t requests;
+    gauge open, in_flight; /* connections; requests from their head to the end of the answer */
 } server;
 
 /** Binds and listens; false with a message on stderr. */
 bool server_listen(server *s, const char *address, unsigned port);
 bool server_start(server *s, uint64_t seed);
 void server_stop(server *s);
+/** Shuts every connection but one, as a server that went away would. */
+void server_drop(server *s, const exchange *but);
 
 #endif

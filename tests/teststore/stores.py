@@ -7,6 +7,7 @@ import json
 import socket
 import subprocess
 import sys
+import time
 import unittest
 import urllib.parse
 import xml.etree.ElementTree
@@ -342,6 +343,29 @@ class StoreCase(unittest.TestCase):
             self.assertEqual(answer.status, wanted, answer.body)
         else:
             self.assertEqual((answer.status, answer.code), wanted, answer.body)
+
+
+def events(server):
+    return [(entry["event"], entry["applied"]) for entry in server.journal()]
+
+
+class FaultCase(StoreCase):
+
+    def fails(self, call, *arguments, **named):
+        """The connection ends instead of an answer."""
+        with self.assertRaises(LOST) as caught:
+            call(*arguments, **named)
+        return caught.exception
+
+    def settle(self):
+        """Waits for late writes; an unfinished one would be a fault of the test."""
+        end = time.monotonic() + 10
+        while self.server.counters()["late_pending"]:
+            self.assertLess(time.monotonic(), end, "a late write never came")
+            time.sleep(0.002)
+
+    def fired(self):
+        return [rule["fired"] for rule in self.server.counters()["rules"]]
 
 
 def main():

@@ -271,6 +271,8 @@ class Digests(StoreCase):
         self.expect(client.put("m", BODY, headers={"Content-MD5": md5}), 201)
         self.expect(client.put("w", BODY + b"x", headers={"Content-MD5": md5}), (400, "Md5Mismatch"))
         self.expect(client.get("w"), client.NO_OBJECT)
+        answer = client.get("k", span="5-99", headers={"x-ms-range-get-content-crc64": "true"})
+        self.assertEqual(answer.headers["x-ms-content-crc64"], text_of(crc64(BODY[5:100]).to_bytes(8, "little")))
         client.close()
 
 
@@ -404,11 +406,13 @@ class Http(StoreCase):
             connection.sendall(b"hello")
             self.assertTrue(connection.recv(1000).startswith(b"HTTP/1.1 200 OK"))
 
-    def test_chunked_bodies_are_refused(self):
+    def test_bodies_of_unknown_length_are_refused(self):
         got = self.talk(b"PUT /bkt/c HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n"
                         b"5\r\nhello\r\n0\r\n\r\n", 30)
         self.assertTrue(got.startswith(b"HTTP/1.1 411 "), got)
         self.assertIn(b"MissingContentLength", got)
+        got = self.talk(b"PUT /bkt/c HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n")
+        self.assertTrue(got.startswith(b"HTTP/1.1 411 "), got)
 
     def test_what_is_no_request(self):
         for text in [b"HELLO\r\n\r\n", b"GET bkt HTTP/1.1\r\n\r\n", b"GET / HTTP/1.0\r\n\r\n",
