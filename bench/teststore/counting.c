@@ -9,8 +9,7 @@ static json_t *total(counting *const *all, size_t threads, size_t offset)
 {
     uint64_t sum = 0;
     for (size_t i = 0; i < threads; i++)
-        sum += atomic_load(
-            (tally *)(void *)((char *)all[i] + offset)); /* relaxed would do; this is rare */
+        sum += atomic_load((tally *)(void *)((char *)all[i] + offset));
     return json_integer((json_int_t)sum);
 }
 

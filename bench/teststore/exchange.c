@@ -134,17 +134,35 @@ static change change_of(const exchange *x, applied how)
                     .how = how};
 }
 
+/** One name of many: rules for a delete of that name strike here, too. */
+static failure delete_one(exchange *x, const char *key)
+{
+    change c = change_of(x, APPLIED_ONCE);
+    plan p;
+    c.key = key;
+    plan_plain(&p);
+    if (faults_armed(x->faults)) {
+        const fault_subject s = {.verb = VERB_DELETE,
+                                 .dialect = x->dialect->id,
+                                 .container = c.container,
+                                 .key = key,
+                                 .present = true};
+        faults_plan(x->faults, &s, &p);
+    }
+    failure f = FAILURE_NONE;
+    if (p.apply == APPLY_ONCE || p.apply == APPLY_TWICE)
+        f = objects_delete(x->objects, &c);
+    return p.reply == REPLY_ERROR ? p.error : f;
+}
+
 static failure apply_many(exchange *x)
 {
     const operation *op = &x->operation;
     if (!objects_has_container(x->objects, op->container))
         return FAILURE_NO_CONTAINER;
     x->outcome.each = grab_zeroed(op->name_count * sizeof(failure) + 1);
-    for (size_t i = 0; i < op->name_count; i++) {
-        change c = change_of(x, APPLIED_ONCE);
-        c.key = op->names[i];
-        x->outcome.each[i] = objects_delete(x->objects, &c);
-    }
+    for (size_t i = 0; i < op->name_count; i++)
+        x->outcome.each[i] = delete_one(x, op->names[i]);
     return FAILURE_NONE;
 }
 

@@ -5,6 +5,8 @@
     test_faults.py BATCHWEAVE_TESTSTORE
 """
 
+import base64
+import hashlib
 import http.client
 import json
 import socket
@@ -155,6 +157,22 @@ class Errors(FaultCase):
             self.assertIn(json.dumps("backendError").encode() if client.name == "gcs"
                           else b"<Code>InternalError</Code>", answer.body)
             self.assertEqual(events(self.server), [])
+
+    def test_some_names_of_many_are_not_deleted(self):
+        client = S3(self.server)
+        for name in ["a", "b", "c"]:
+            client.put(name, b"x")
+        self.rules({"verb": "delete", "key": "b", "error": "internal"},
+                   {"verb": "delete", "key": "c", "error": "slow_down", "apply": "once"})
+        body = b"<Delete>" + b"".join(b"<Object><Key>%c</Key></Object>" % name for name in b"abc") + b"</Delete>"
+        md5 = {"Content-MD5": base64.b64encode(hashlib.md5(body).digest()).decode()}
+        answer = client.ask("POST", "/bkt", body, md5, {"delete": ""})
+        self.expect(answer, 200)
+        self.assertIn(b"<Deleted><Key>a</Key></Deleted>", answer.body)
+        self.assertIn(b"<Error><Key>b</Key><Code>InternalError</Code>", answer.body)
+        self.assertIn(b"<Error><Key>c</Key><Code>SlowDown</Code>", answer.body)
+        self.assertEqual(client.list()[1], ["b"])
+        client.close()
 
     def test_rival_there_is_another_answer(self):
         """The stores that answer 409 to the loser and not 412."""
