@@ -357,12 +357,15 @@ class FaultCase(StoreCase):
             call(*arguments, **named)
         return caught.exception
 
-    def settle(self):
-        """Waits for late writes; an unfinished one would be a fault of the test."""
-        end = time.monotonic() + 10
-        while self.server.counters()["late_pending"]:
-            self.assertLess(time.monotonic(), end, "a late write never came")
+    def until(self, condition):
+        end = time.monotonic() + 20
+        while not condition():
+            self.assertLess(time.monotonic(), end, "it never came")
             time.sleep(0.002)
+
+    def settle(self):
+        """Waits for late writes."""
+        self.until(lambda: not self.server.counters()["late_pending"])
 
     def fired(self):
         return [rule["fired"] for rule in self.server.counters()["rules"]]

@@ -248,6 +248,7 @@ class Bodies(FaultCase):
             self.rules({"verb": "create,put", "nth": 1, "read_bytes": 20000})
             self.fails(client.put, "k", BODY * 50, create=True)
             self.assertEqual(events(self.server), [])
+            self.assertEqual(self.server.counters()["bytes_in"]["create"], 20000)
             self.expect(client.put("k", BODY, create=True), client.CREATED)
 
     def test_refused_without_reading(self):
@@ -261,9 +262,7 @@ class Bodies(FaultCase):
         with self.server.raw() as connection:
             connection.sendall(b"PUT /bkt/cut HTTP/1.1\r\nHost: h\r\nContent-Length: 100000\r\n\r\n" + b"x" * 40000)
         client = S3(self.server)
-        end = time.monotonic() + 5
-        while not self.server.counters()["lost"]["put"]:
-            self.assertLess(time.monotonic(), end)
+        self.until(lambda: self.server.counters()["lost"]["put"])
         self.expect(client.get("cut"), client.NO_OBJECT)
         client.close()
 
@@ -329,14 +328,12 @@ class Connections(FaultCase):
         client.put("k", b"x")
         thread = threading.Thread(target=self.fails, args=(waiting.put, "late", b"x"), kwargs={"create": True})
         thread.start()
-        while not self.server.counters()["in_flight"]:
-            time.sleep(0.005)
+        self.until(lambda: self.server.counters()["in_flight"])
         self.server.control(drop=True)
         self.fails(client.get, "k")
         thread.join()
         self.assertEqual(client.get("k").body, b"x")  # by a new connection
-        while client.get("late").status != 200:  # what the server had is applied all the same
-            time.sleep(0.01)
+        self.until(lambda: client.get("late").status == 200)  # what the server had is applied all the same
         self.assertEqual(self.server.counters()["lost"]["create"], 1)
         client.close()
         waiting.close()
@@ -347,9 +344,7 @@ class Connections(FaultCase):
         with self.server.raw() as connection:
             connection.sendall(b"GET /bkt/k HTTP/1.1\r\nHost: h\r\n\r\n")
             got = len(connection.recv(1000))
-        end = time.monotonic() + 5
-        while not self.server.counters()["lost"]["get"]:
-            self.assertLess(time.monotonic(), end)
+        self.until(lambda: self.server.counters()["lost"]["get"])
         sent = self.server.counters()["bytes_out"]["get"]
         self.assertTrue(got - 1000 < sent < len(BODY) * 300, sent)
         client.close()

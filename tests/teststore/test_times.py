@@ -66,8 +66,7 @@ class Times(FaultCase):
         thread = threading.Thread(target=writer.put, args=("k", b"x"), kwargs={"create": True})
         start = time.monotonic()
         thread.start()
-        while reader.get("k").status != 200:
-            time.sleep(0.005)
+        self.until(lambda: reader.get("k").status == 200)
         seen = time.monotonic() - start
         thread.join()
         self.assertGreaterEqual(seen, 0.1)
@@ -81,8 +80,7 @@ class Times(FaultCase):
         writer, reader = S3(self.server), S3(self.server)
         thread = threading.Thread(target=writer.put, args=("k", b"x"), kwargs={"create": True})
         thread.start()
-        while reader.get("k").status != 200:
-            time.sleep(0.005)
+        self.until(lambda: reader.get("k").status == 200)
         self.assertTrue(thread.is_alive())
         thread.join()
         writer.close()
