@@ -259,7 +259,7 @@ static void collect_locked(objects *o, const list_query *q, const char *stem, co
     if (n != NULL && !inclusive && strcmp(n->text, start) == 0)
         n = n->next[0];
     for (; n != NULL && strncmp(n->text, stem, stem_size) == 0; n = n->next[0]) {
-        list_entry e = {.key = n->text + skip};
+        list_entry e = {0};
         if (!visible(n, q->stale_ns, &e))
             continue;
         if (out->count == q->max) {
@@ -270,6 +270,7 @@ static void collect_locked(objects *o, const list_query *q, const char *stem, co
         void *array = out->entries;
         grab_grow(&array, &out->capacity, out->count + 1, sizeof e);
         out->entries = array;
+        e.key = grab_text(n->text + skip);
         out->entries[out->count++] = e;
     }
 }
@@ -320,6 +321,8 @@ failure objects_list(objects *o, const list_query *q, listing *out)
 
 void listing_free(listing *l)
 {
+    for (size_t i = 0; i < l->count; i++)
+        mem_free(l->entries[i].key);
     mem_free(l->entries);
     *l = (listing){0};
 }

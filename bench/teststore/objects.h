@@ -80,7 +80,7 @@ typedef struct list_query {
 } list_query;
 
 typedef struct list_entry {
-    const char *key; /* as long as objects_reset is not called */
+    char *key; /* the listing's own */
     uint64_t size, version;
     uint32_t crc32c;
     int64_t stored_ms;

@@ -384,6 +384,20 @@ class Lists(FaultCase):
             time.sleep(0.02)
             self.assertEqual(client.get("k").body, b"x")
 
+    def test_a_reset_between_the_list_and_its_answer(self):
+        self.rules({"verb": "list", "reply_delay_ms": 400})
+        client, got = S3(self.server), []
+        for number in range(20):
+            client.put(f"{number:02}", b"x")
+        thread = threading.Thread(target=lambda: got.extend(client.list()[1]))
+        thread.start()
+        self.until(lambda: self.server.counters()["in_flight"])
+        time.sleep(0.1)
+        self.server.control(reset="objects")
+        thread.join()
+        self.assertIn(got, ([], [f"{number:02}" for number in range(20)]))
+        client.close()
+
     def test_unordered(self):
         wanted = [f"{number:02}" for number in range(40)]
         for client in self.each():
@@ -449,6 +463,7 @@ class Picked(FaultCase):
         spent = time.monotonic() - start
         self.assertIn(503, got)
         self.assertLessEqual(got.count(200), 10 + 100 * spent + 1)
+        self.assertEqual(got[:10], [200] * 10)  # a tenth of a second's worth at once
 
     def test_several_rules_add_up_and_the_first_wins(self):
         client = S3(self.server)
