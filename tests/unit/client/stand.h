@@ -31,6 +31,8 @@ void stand_close(stand *s);
 /** Another handle on the same contents, behind rules of its own. */
 bw_space *stand_space(stand *s, const char *rules, bool impatient);
 bw_status stand_try_space(stand *s, const char *rules, bool impatient, bw_space **space);
+/** … to go on from there. */
+bw_space *stand_resume(stand *s, const resume_point *from);
 void stand_expect(stand *s, bw_status status, bw_status expected);
 
 bw_producer *stand_producer(stand *s, bw_space *space, const char *id, const char *policy);
