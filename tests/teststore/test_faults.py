@@ -305,7 +305,7 @@ class Bodies(FaultCase):
 class Connections(FaultCase):
 
     def test_most_at_once(self):
-        self.server.control(latency={"get": {"p50_ms": 700}})
+        self.server.control(latency={"get": {"p50_ms": 1500}})
         clients = [S3(self.server) for _ in range(12)]
         threads = [threading.Thread(target=client.get, args=("none",)) for client in clients]
         for thread in threads:

@@ -17,7 +17,7 @@ BODY = bytes(range(256)) * 400  # 100 KB
 
 
 class Times(FaultCase):
-    """Time is another machine's too: only what must take longer is judged, and bytes a second from above."""
+    """The machine is others' too: only what must take longer is judged here. test_pace.c has the distributions."""
 
     def took(self, call, *arguments, **named):
         start = time.monotonic()
@@ -30,34 +30,6 @@ class Times(FaultCase):
             client.put("k", b"x")
             self.assertGreaterEqual(min(self.took(client.get, "k") for _ in range(3)), 0.060)
             self.assertGreaterEqual(min(self.took(client.put, "k", b"x") for _ in range(3)), 0.020)
-
-    def took_at_once(self, threads, each):
-        """Times of GETs, several connections at once: they wait for nobody."""
-        times = []
-
-        def run():
-            client = S3(self.server)
-            times.extend(self.took(client.get, "none") for _ in range(each))
-            client.close()
-
-        running = [threading.Thread(target=run) for _ in range(threads)]
-        for thread in running:
-            thread.start()
-        for thread in running:
-            thread.join()
-        return sorted(times)
-
-    def test_latency_is_log_normal_about_its_median(self):
-        self.server.control(latency={"get": {"p50_ms": 150, "sigma": 0.5}})
-        times = self.took_at_once(20, 5)
-        self.assertLess(times[5], 0.130)  # 66 ms, were nobody else here
-        self.assertTrue(0.100 < times[50] < 0.300, times[50])
-        self.assertGreater(times[90], 0.200)  # 285 ms
-
-    def test_some_are_slow(self):
-        self.server.control(latency={"get": {"p50_ms": 3, "slow_percent": 10, "slow_times": 100}})
-        slow = sum(time >= 0.3 for time in self.took_at_once(20, 10))
-        self.assertTrue(6 <= slow <= 60, slow)
 
     def test_applied_within_the_latency(self):
         """Half the latency before, half after: a reader sees it before the writer has the answer."""
@@ -87,15 +59,14 @@ class Times(FaultCase):
         reader.close()
 
     def test_many_wait_on_few_threads(self):
-        self.server.control(latency={"get": {"p50_ms": 200}})
+        self.server.control(latency={"get": {"p50_ms": 1500}})
         clients = [S3(self.server) for _ in range(100)]
         threads = [threading.Thread(target=client.get, args=("none",)) for client in clients]
-        start = time.monotonic()
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
-        self.assertLess(time.monotonic() - start, 5)  # one after another would be 20 s
+        self.assertGreater(self.server.counters()["in_flight_max"], 20)
         for client in clients:
             client.close()
 
@@ -122,7 +93,6 @@ class Times(FaultCase):
         moved = self.server.counters()["bytes_out"]["get"]
         self.assertEqual(moved, 24 * len(BODY))
         self.assertGreaterEqual(spent, 0.95 * moved / 4000000)
-        self.assertLess(spent, 10 * moved / 4000000)
         for one in clients:
             one.close()
 
