@@ -128,8 +128,9 @@ void check_acked(process *p, tgb *t, uint64_t step, uint64_t version);
 /** Told that it is definitely lost. */
 void check_lost(process *p, tgb *t);
 /** A commit ended: `from` is the first attempt of it; made at `version` (0: not), or still open
- * with `open` (NULL: none). */
-void check_ended(process *p, size_t from, uint64_t version, const token128 *open);
+ * with `open` (NULL: none). Of a launch or a pin, which may be undone, nothing is said of attempts
+ * whose block was retired. */
+void check_ended(process *p, size_t from, uint64_t version, const token128 *open, bool undoable);
 /** Refused because sealed or finished: is it? */
 void check_sealed(process *p);
 void check_finished(process *p, uint32_t id, uint64_t offset);

@@ -103,14 +103,15 @@ void check_lost(process *p, tgb *t)
                     p->name, t->seq, t->step);
 }
 
-void check_ended(process *p, size_t from, uint64_t version, const token128 *open)
+void check_ended(process *p, size_t from, uint64_t version, const token128 *open, bool undoable)
 {
     sim *s = p->sim;
     history *h = s->history;
     for (size_t i = from; i < h->attempt_count; i++) {
         attempt_note *a = &h->attempts[i];
         const bool made = version == a->version;
-        if (a->process == p->index && a->life == p->life && !made &&
+        const bool unsaid = undoable && vstore_is_retired(s, a->version);
+        if (a->process == p->index && a->life == p->life && !made && !unsaid &&
             (open == NULL || !token_equal(open, &a->nonce)))
             a->lost = true;
         const model *m = model_of(s);

@@ -367,7 +367,7 @@ static void tell(process *p, producer *d)
     process_count_chain(p);
     check_proved(p, chain_held(d->chain), false);
     check_ended(p, d->attempts_from, r->end == COMMIT_DONE ? r->version : 0,
-                r->open_unknown ? &r->nonce : NULL);
+                r->open_unknown ? &r->nonce : NULL, false);
     if (s->plan.turns)
         turns_committed(p, r);
     count_ends(s, d, r);

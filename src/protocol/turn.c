@@ -17,19 +17,23 @@
 #define GUEST_EVERY 128u
 #define GUEST_DOUBLINGS 4u
 #define GUEST_WAIT_MIN 8
-/* Rule 6: after so many commit times without a version the chain is idle. */
+#define GUEST_WAIT_MAX_NS (120 * NS_PER_S)
+/* Rule 6: after so many commit times without a version the chain is idle; at the latest after so
+ * long, whatever a store that was slow for a while has made us expect. */
 #define IDLE_COMMITS 20
+#define IDLE_MAX_NS (10 * NS_PER_S)
 /* Rule 9 */
 #define LOOK_SHARE 0.8
 #define WAKE_SHARE 0.9
 #define POLL_MIN_NS NS_PER_MS
 /* A store may answer faster than threads are woken. */
 #define LATENCY_MIN_NS NS_PER_MS
+/* What takes longer tells of a pause, of ours or of the store's, and not of its pace. */
+#define LATENCY_MAX_NS (5 * NS_PER_S)
 #define WAKE_MAX_NS (5 * NS_PER_MS)
 #define INTERVAL_WEIGHT 0.3
 /* Who heard nothing for so many rounds walks to the newest instead of asking for the next ones. */
 #define STALE_ROUNDS 2
-#define SLOT_MS_MAX 60000
 #define NEVER_SEEN INT64_MIN
 
 /* ---- latencies ---- */
@@ -44,6 +48,7 @@ static void latency_add(turn_latency *l, int64_t ns)
 {
     int64_t sorted[TURN_SAMPLES];
     MUST(ns >= 0);
+    ns = ns < LATENCY_MAX_NS ? ns : LATENCY_MAX_NS;
     l->ns[l->count++ % TURN_SAMPLES] = ns > LATENCY_MIN_NS ? ns : LATENCY_MIN_NS;
     const uint32_t count = l->count < TURN_SAMPLES ? l->count : TURN_SAMPLES;
     for (uint32_t i = 0; i < count; i++)
@@ -80,6 +85,12 @@ static int64_t commit_time(const turn *t)
     return high(&t->put) + 2 * high(&t->get);
 }
 
+static int64_t idle_time(const turn *t)
+{
+    const int64_t ns = IDLE_COMMITS * commit_time(t);
+    return ns < IDLE_MAX_NS ? ns : IDLE_MAX_NS;
+}
+
 /* L: the least that one turn takes. Sleeping on a mean instead makes everybody late now and then;
  * being late costs a slot, slots make the mean longer, and the chain stands still in the end. */
 static int64_t least_turn(const turn *t)
@@ -97,8 +108,8 @@ uint16_t turn_slot_ms(const turn *t)
     const int64_t ns = slot(t) + high(&t->get) + high(&t->get) / 2;
     MUST(ns > slot(t));
     const int64_t ms = ns / NS_PER_MS + 1;
-    MUST(ms > 0);
-    return (uint16_t)(ms < SLOT_MS_MAX ? ms : SLOT_MS_MAX);
+    MUST(ms > 0 && ms <= UINT16_MAX);
+    return (uint16_t)ms;
 }
 
 /* ---- members ---- */
@@ -208,7 +219,7 @@ static bw_status hold(turn *t, const manifest *m, int64_t now_ns, rng *r)
     t->absent_ns = t->missed == m->version ? t->missed_ns : NEVER_SEEN;
     BW_TRY(count_members(t, m));
     t->window_ns = window(t, m);
-    const int64_t idle = IDLE_COMMITS * commit_time(t);
+    const int64_t idle = idle_time(t);
     t->silence_ns = idle + (int64_t)rng_below(r, (uint64_t)idle + 1);
     return BW_OK;
 }
@@ -316,6 +327,7 @@ bw_status turn_lost(turn *t, int64_t now_ns, const manifest *held, rng *r)
     const int64_t enough_ns = commit_time(t) * (GUEST_WAIT_MIN + held->producer_count);
     for (uint32_t i = 0; i < t->conflicts && most_ns < enough_ns; i++)
         most_ns *= 2;
+    most_ns = most_ns < GUEST_WAIT_MAX_NS ? most_ns : GUEST_WAIT_MAX_NS;
     t->guest_ns = now_ns + (int64_t)rng_below(r, (uint64_t)most_ns + 1);
     return BW_OK;
 }
@@ -327,14 +339,14 @@ static bool is_quiet(const turn *t)
 {
     MUST(t->is_member);
     MUST(t->members > 0);
-    return t->members == 1 || t->observed_ns >= IDLE_COMMITS * commit_time(t);
+    return t->members == 1 || t->observed_ns >= idle_time(t);
 }
 
 /* Rules 5 and 6. */
 static int64_t due(const turn *t, int64_t ready_ns)
 {
     const int64_t open_ns = t->known_ns + t->window_ns;
-    const int64_t idle = IDLE_COMMITS * commit_time(t);
+    const int64_t idle = idle_time(t);
     int64_t due_ns = open_ns + t->slots_ns;
     MUST(t->members > 0);
     if (t->members == 1 || ready_ns >= open_ns + idle)

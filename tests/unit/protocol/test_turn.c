@@ -227,7 +227,27 @@ static void the_slot_in_the_map(void **state)
     turn_open(&t, view_text("a"), TAIL_CAP, 60 * MS);
     assert_int_equal(turn_slot_ms(&t), 256); /* a slot, a GET and a half, and rounded up */
     turn_open(&t, view_text("a"), TAIL_CAP, 60 * NS_PER_S);
-    assert_int_equal(turn_slot_ms(&t), 60000);
+    assert_int_equal(turn_slot_ms(&t), 37501); /* of requests that are taken for five seconds */
+}
+
+/* A store that stood still for a while: nobody waits for minutes on an idle chain because of it. */
+static void after_a_pause(void **state)
+{
+    (void)state;
+    base b;
+    turn t;
+    const int64_t now = 1000 * NS_PER_S;
+    const manifest *m = stand_at(&b, 50, "a", "a50 b49 c10");
+    turn_open(&t, view_text("b"), TAIL_CAP, 60 * NS_PER_S);
+    assert_int_equal(turn_caught_up(&t, now, m, &r), BW_OK);
+    assert_in_range(t.silence_ns, 10 * NS_PER_S, 20 * NS_PER_S);
+    turn_close(&t);
+    turn_open(&t, view_text("c"), TAIL_CAP, 60 * NS_PER_S);
+    for (uint32_t i = 0; i < 20; i++) {
+        assert_int_equal(turn_lost(&t, now, m, &r), BW_OK);
+        assert_in_range(t.guest_ns - now, 0, 120 * NS_PER_S);
+    }
+    turn_close(&t);
 }
 
 /* Rule 6: a slot that passed with nothing staged comes again a round later; a silent chain is free.
@@ -519,6 +539,7 @@ int main(void)
         cmocka_unit_test(an_absent_owner_costs_a_slot),
         cmocka_unit_test(windows),
         cmocka_unit_test(the_slot_in_the_map),
+        cmocka_unit_test(after_a_pause),
         cmocka_unit_test(missed_slots_and_silence),
         cmocka_unit_test(silence_ends_all_slots),
         cmocka_unit_test(sleep_is_a_lower_bound),
