@@ -605,7 +605,7 @@ SECTIONS: List[Section] = [
             programs(["python3", "-B", "tests/scope/test_scope.py"], ["python3", "-B", "sim/scope/check", "--full"],
                      show=80)),
     Section("demo", "sh tools/demo, to its verdict", 4, 4, demo_section),
-    Section("stores", "the real servers of tools/stores", 0, 30, programs(["python3", "tools/stores", "check"], show=20)),
+    Section("stores", "real object stores", 0, 30, programs(["python3", "tools/stores", "check"], show=20)),
     Section("clang-tidy", "clang-tidy of src and cli", 0, 20, clang_tidy_section),
     Section("cppcheck", "cppcheck of everything", 0, 10, cppcheck_section),
     Section("aarch64", "base, codec and golden files on aarch64, under emulation", 0, 15, aarch64_section),
