@@ -480,12 +480,13 @@ static void test_anonymous_and_unsigned(void **state)
 static void test_close_with_requests_in_flight(void **state)
 {
     (void)state;
-    static const script_step steps[] = {
-        {"", SCRIPT_HANG, false}, {"", SCRIPT_HANG, false}, {"", SCRIPT_HANG, false}};
+    script_step steps[6];
+    for (size_t i = 0; i < 6; i++)
+        steps[i] = (script_step){"", SCRIPT_HANG, false};
     stand t;
     store_op ops[3];
     store_op *done[3];
-    start(&t, steps, 3);
+    start(&t, steps, 6);
     static const store_op_kind kinds[] = {STORE_CREATE, STORE_GET, STORE_LIST};
     for (size_t i = 0; i < 3; i++) {
         make_op(&ops[i], kinds[i]);
