@@ -154,7 +154,17 @@ static void end_short(store_op *op, uint64_t object_bytes)
                  object_bytes, op->length, op->offset);
 }
 
-static void end_read(net_call *call)
+/* What was answered is another range than the one asked for. */
+static void fail_range(net_call *call)
+{
+    const store_op *op = call->op;
+    store_op_end(call->op, STORE_FATAL, BW_STORE_UNSAFE,
+                 "read: %s answered %d with another range than %" PRIu64 " bytes at %" PRIu64,
+                 place_of(call), call->http.head.status, op->length, op->offset);
+}
+
+/* true when the operation is over. */
+static bool end_read(net_call *call)
 {
     store_op *op = call->op;
     const http_head *head = &call->http.head;
@@ -171,11 +181,13 @@ static void end_read(net_call *call)
         op->object_bytes = whole ? head->length : head->has_total ? head->range_total : 0;
         op->modified_ms = head->modified_ms;
         op->outcome = STORE_OK;
+    } else if (head->status == 206 && call->got == 0) {
+        call->asks_size = true; /* nothing of an object that ends before: some say so in this way */
+        return false;
     } else {
-        store_op_end(op, STORE_FATAL, BW_STORE_UNSAFE,
-                     "read: %s answered %d with another range than %" PRIu64 " bytes at %" PRIu64,
-                     place_of(call), head->status, op->length, op->offset);
+        fail_range(call);
     }
+    return true;
 }
 
 static void end_head(net_call *call)
@@ -185,6 +197,8 @@ static void end_head(net_call *call)
     if (head->status != 200 || !head->has_length) {
         store_op_end(op, STORE_RETRY, BW_IO, "%s: %s answered %d, of a length that is not said",
                      store_op_name(op->kind), place_of(call), head->status);
+    } else if (call->asks_size && op->offset + op->length <= head->length) {
+        fail_range(call);
     } else if (call->asks_size) {
         end_short(op, head->length);
     } else {
@@ -225,10 +239,9 @@ static bool end_good(net_call *call)
         end_get(call);
         return true;
     case STORE_READ:
-        if (call->asks_size)
-            end_head(call);
-        else
-            end_read(call);
+        if (!call->asks_size)
+            return end_read(call);
+        end_head(call);
         return true;
     case STORE_HEAD:
         end_head(call);

@@ -7,6 +7,7 @@
  *
  *   net_driver.c   submit, poll, clone, close
  *   net_answer.c   objects, and what failed
+ *   net_place.c    prefixes and endpoints
  *   net_outcome.c  the look-up in a dialect's table
  *
  * Nothing here is for users of a store.
@@ -15,6 +16,7 @@
 #define STORE_NET_NET_STORE_H
 
 #include "http/http_client.h"
+#include "http/uri.h"
 #include "store/driver.h"
 #include "store_net/net_outcome.h"
 
@@ -107,6 +109,12 @@ const char *net_call_key(const net_call *call);
 char *net_text(bw_status *status, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /** Printable ASCII of `from`, cut to what there is room for. */
 void net_copy_printable(char *to, size_t capacity, const char *from);
+
+/* net_place.c */
+/** Segments that no path changes: none empty, "." or "..", nothing unprintable. */
+bw_status net_check_prefix(const char *prefix, size_t bytes_max, bw_error *error);
+/** The origin of an endpoint; plain HTTP to another machine only when it is wanted. */
+bw_status net_find_origin(const char *endpoint, bool plain_http, uri_origin *out, bw_error *error);
 
 /* net_answer.c */
 bool net_answer_sink(http_request *request, const uint8_t *bytes, size_t size);

@@ -79,27 +79,6 @@ static bw_status check_bucket(const char *bucket, bw_error *error)
     return BW_OK;
 }
 
-/* Segments that no path changes: none empty, "." or "..", nothing unprintable. */
-static bw_status check_prefix(const char *prefix, bw_error *error)
-{
-    bool good = strlen(prefix) <= S3_PREFIX_MAX;
-    for (const char *at = prefix; good && *prefix != '\0';) {
-        const size_t size = strcspn(at, "/");
-        good = size > 0 && !(size <= 2 && strncmp(at, "..", size) == 0);
-        for (size_t i = 0; i < size && good; i++)
-            good = (unsigned char)at[i] >= ' ' && at[i] != 127;
-        if (at[size] == '\0')
-            break;
-        at += size + 1;
-    }
-    if (!good)
-        return error_set(error, BW_INVALID,
-                         "the prefix \"%.100s\" has segments that are empty, . or .., or more than "
-                         "%u bytes",
-                         prefix, S3_PREFIX_MAX);
-    return BW_OK;
-}
-
 /* ---- the place ---- */
 
 static bw_status find_endpoint(const s3_options *options, const s3_backend *b, uri_origin *origin,
@@ -114,13 +93,7 @@ static bw_status find_endpoint(const s3_options *options, const s3_backend *b, u
                        china ? ".cn" : "");
         endpoint = text;
     }
-    BW_TRY(uri_parse_origin(endpoint, origin, error));
-    if (!origin->tls && !origin->loopback && !options->plain_http)
-        return error_set(error, BW_INVALID,
-                         "endpoint %.120s: plain http to another machine shows everybody on the "
-                         "way what is stored; write https, or plain_http=true",
-                         endpoint);
-    return BW_OK;
+    return net_find_origin(endpoint, options->plain_http, origin, error);
 }
 
 static bool is_virtual(const s3_options *options, const uri_origin *origin)
@@ -169,7 +142,7 @@ static bw_status set_place(const s3_options *options, s3_backend *b, bw_error *e
 bw_status s3_store_open(const s3_options *options, store **out, bw_error *error)
 {
     BW_TRY(check_bucket(options->bucket, error));
-    BW_TRY(check_prefix(options->prefix, error));
+    BW_TRY(net_check_prefix(options->prefix, S3_PREFIX_MAX, error));
     s3_backend *b = mem_zalloc(sizeof *b);
     if (b == NULL)
         return error_set(error, BW_NOMEM, "no memory for a store");

@@ -139,7 +139,7 @@ static bw_status sum_body(s3_call *call)
     }
     if (call->net.method == HTTP_POST) {
         uint8_t digest[DIGEST_MD5_BYTES];
-        BW_TRY(digest_md5(call->body.data, call->body.size, digest));
+        BW_TRY(digest_md5(r->pieces, r->piece_count, digest));
         digest_base64(digest, sizeof digest, call->md5);
     }
     return hash_body(call);
