@@ -28,7 +28,7 @@ JOBS = str(os.cpu_count() or 2)
 C_FOLDERS = ["include", "src", "cli", "tests", "bench", "examples", "sim"]
 
 # Suites that the complete build must have; one that runs no test fails.
-UNIT_SUITES = "base codec payload input http store store_s3 store_azure protocol client api".split()
+UNIT_SUITES = "base codec payload input http store store_s3 store_azure store_gcs protocol client api".split()
 SUITES = UNIT_SUITES + ["contract", "golden", "fuzz", "hostile", "sim", "cli"]
 COVERED_LAYERS = ["codec", "protocol"]
 COVERAGE_PERCENT_MIN = 98

@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "http/uri.h"
 #include "store_azure/azure_store.h"
+#include "store_gcs/gcs_store.h"
 #include "store_s3/s3_store.h"
 
 #include <string.h>
@@ -143,6 +144,21 @@ static bw_status open_azure(const bucket_url *u, const bw_config *config, store 
     return azure_store_open(&options, out, error);
 }
 
+static bw_status open_gcs(const bucket_url *u, const bw_config *config, store **out,
+                          bw_error *error)
+{
+    const gcs_options options = {
+        .bucket = u->bucket,
+        .prefix = u->prefix,
+        .endpoint = TEXT(ENDPOINT),
+        .ca_file = TEXT(CA_FILE),
+        .anonymous = NUMBER(ANONYMOUS) != 0,
+        .plain_http = NUMBER(PLAIN_HTTP) != 0,
+        .request_timeout_ns = (int64_t)NUMBER(REQUEST_TIMEOUT),
+    };
+    return gcs_store_open(&options, out, error);
+}
+
 typedef struct place_scheme {
     const char *start;
     bool has_account;
@@ -151,7 +167,8 @@ typedef struct place_scheme {
 
 static const place_scheme *scheme_of(const char *url)
 {
-    static const place_scheme schemes[] = {{"s3://", false, open_s3}, {"az://", true, open_azure}};
+    static const place_scheme schemes[] = {
+        {"s3://", false, open_s3}, {"az://", true, open_azure}, {"gs://", false, open_gcs}};
     for (size_t i = 0; i < sizeof schemes / sizeof schemes[0]; i++) {
         if (strncasecmp(url, schemes[i].start, strlen(schemes[i].start)) == 0)
             return &schemes[i];

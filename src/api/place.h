@@ -7,7 +7,7 @@
 #include "api/config.h"
 #include "store/store.h"
 
-/** `file:///path`, a plain path, `s3://bucket/prefix?setting=value&…` or
+/** `file:///path`, a plain path, `s3://bucket/prefix?setting=value&…`, `gs://bucket/prefix?…` or
  * `az://account/container/prefix?…`, where the settings are those of the scope "store"; what the
  * URL says goes before `config`. */
 bw_status place_open(const char *url, const bw_config *config, bool writable, store **out,

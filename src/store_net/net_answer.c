@@ -38,10 +38,10 @@ bool net_answer_sink(http_request *request, const uint8_t *bytes, size_t size)
     net_call *call = request->owner;
     const int status = request->head.status;
     const store_op_kind kind = call->op->kind;
-    const bool good = status >= 200 && status <= 299;
+    const bool good = status >= 200 && status <= 299 && !call->asks_size && !call->asks_absence;
     if (good && kind == STORE_GET)
         return take_whole(call, bytes, size);
-    if (good && kind == STORE_READ && !call->asks_size)
+    if (good && kind == STORE_READ)
         return take_range(call, bytes, size);
     if (good && (kind == STORE_LIST || call->is_batch))
         return call->owner->backend->dialect->sink(call, bytes, size);
@@ -67,6 +67,11 @@ static const char *place_of(const net_call *call)
     return call->owner->backend->name;
 }
 
+static bool reads_object(const store_op *op)
+{
+    return op->kind == STORE_GET || op->kind == STORE_READ || op->kind == STORE_HEAD;
+}
+
 void net_fail(net_call *call, const net_error *e)
 {
     store_op *op = call->op;
@@ -74,18 +79,22 @@ void net_fail(net_call *call, const net_error *e)
     const char *region = e->region[0] != '\0' ? e->region : head->region;
     const net_outcome *row = row_of(call, head->status, e->code);
     store_outcome outcome = outcome_of(op, row);
+    bw_status meaning = row->meaning;
+    if (outcome == STORE_NOT_FOUND && !reads_object(op))
+        outcome = STORE_FATAL; /* it is the bucket that is not there */
     if (outcome == STORE_NOT_FOUND || outcome == STORE_EXISTS) {
         op->outcome = outcome;
         return;
     }
-    if (row->meaning == BW_OK) /* a failure inside an answer that says that all is well */
+    if (meaning == BW_OK) /* a failure inside an answer that says that all is well */
         outcome = op->kind == STORE_CREATE ? STORE_UNKNOWN : STORE_RETRY;
-    store_op_end(op, outcome, row->meaning == BW_OK ? BW_IO : row->meaning,
-                 "%s: %s answered %d%s%s%s%s%s%s%s%s%s%s", store_op_name(op->kind), place_of(call),
-                 head->status, e->code[0] != '\0' ? " " : "", e->code,
-                 e->message[0] != '\0' ? ": " : "", e->message, row->advice,
-                 region[0] != '\0' ? "; the bucket's region is " : "", region,
-                 head->request_id[0] != '\0' ? " (request " : "", head->request_id,
+    if (meaning == BW_OK || meaning == BW_NOT_FOUND)
+        meaning = BW_IO;
+    store_op_end(op, outcome, meaning, "%s: %s answered %d%s%s%s%s%s%s%s%s%s%s",
+                 store_op_name(op->kind), place_of(call), head->status,
+                 e->code[0] != '\0' ? " " : "", e->code, e->message[0] != '\0' ? ": " : "",
+                 e->message, row->advice, region[0] != '\0' ? "; the bucket's region is " : "",
+                 region, head->request_id[0] != '\0' ? " (request " : "", head->request_id,
                  head->request_id[0] != '\0' ? ")" : "");
 }
 
@@ -194,16 +203,24 @@ static void end_head(net_call *call)
 {
     store_op *op = call->op;
     const http_head *head = &call->http.head;
-    if (head->status != 200 || !head->has_length) {
+    const net_dialect *dialect = call->owner->backend->dialect;
+    uint64_t bytes = head->length;
+    int64_t modified_ms = head->modified_ms;
+    const bool said =
+        dialect->object != NULL ? dialect->object(call, &bytes, &modified_ms) : head->has_length;
+    if (head->status != 200 || !said) {
         store_op_end(op, STORE_RETRY, BW_IO, "%s: %s answered %d, of a length that is not said",
                      store_op_name(op->kind), place_of(call), head->status);
-    } else if (call->asks_size && op->offset + op->length <= head->length) {
+    } else if (call->asks_absence) {
+        store_op_end(op, STORE_RETRY, BW_IO, "%s: %s said that it is not there, and now it is",
+                     store_op_name(op->kind), place_of(call));
+    } else if (call->asks_size && op->offset + op->length <= bytes) {
         fail_range(call);
     } else if (call->asks_size) {
-        end_short(op, head->length);
+        end_short(op, bytes);
     } else {
-        op->object_bytes = head->length;
-        op->modified_ms = head->modified_ms;
+        op->object_bytes = bytes;
+        op->modified_ms = modified_ms;
         op->outcome = STORE_OK;
     }
 }
@@ -234,15 +251,16 @@ static bool end_delete(net_call *call)
 /* true when the operation is over. */
 static bool end_good(net_call *call)
 {
+    if (call->asks_size || call->asks_absence) {
+        end_head(call);
+        return true;
+    }
     switch (call->op->kind) {
     case STORE_GET:
         end_get(call);
         return true;
     case STORE_READ:
-        if (!call->asks_size)
-            return end_read(call);
-        end_head(call);
-        return true;
+        return end_read(call);
     case STORE_HEAD:
         end_head(call);
         return true;
@@ -287,6 +305,12 @@ static bool take_failure(net_call *call)
     call->owner->backend->dialect->error(call, &e);
     if (op->kind == STORE_READ && status == 416 && !call->asks_size)
         return take_beyond(call, &e);
+    const bool reads = op->kind == STORE_GET || op->kind == STORE_READ;
+    if (reads && status == 404 && e.code[0] == '\0' && !call->asks_absence &&
+        call->owner->backend->dialect->confirms_absence) {
+        call->asks_absence = true;
+        return false;
+    }
     if (call->method == HTTP_HEAD && status == 404 && e.code[0] == '\0') {
         op->outcome = STORE_NOT_FOUND; /* there is no body that could say more */
         return true;

@@ -166,7 +166,7 @@ static void net_submit(store *base, store_op *op)
     call->op = op;
     call->requests = 0;
     call->delete_at = 0;
-    call->asks_size = false;
+    call->asks_size = call->asks_absence = false;
     memcpy(call->after, op->after, sizeof call->after);
     if (call_send(call)) {
         s->flying++;

@@ -46,6 +46,11 @@ typedef struct net_dialect {
     bw_status (*build)(net_call *call);
     /** What the answer says of its failure. */
     void (*error)(const net_call *call, net_error *out);
+    /** Optional: size and time of an object out of the answer to HEAD, where that is asked for in
+     * another way. false: it cannot be read. */
+    bool (*object)(const net_call *call, uint64_t *bytes, int64_t *modified_ms);
+    /** A 404 without a code is no proof of absence, and what HEAD asks for gives one. */
+    bool confirms_absence;
     /** Takes the body of a 2xx to a list, or to a batch delete; false: enough. */
     bool (*sink)(net_call *call, const uint8_t *bytes, size_t size);
     /** A list or a batch delete was answered 2xx: ends the operation, true; or false, and another
@@ -84,6 +89,7 @@ struct net_call {
     buf text;                      /* any other body */
     bw_status parsed;              /* what a sink, or the room for the body, said */
     bool asks_size;                /* a range was beyond the end: how long is the object? */
+    bool asks_absence;             /* a bare 404 came: is it really not there? */
     bool is_batch;                 /* this request deletes several: the dialect says so */
 };
 
