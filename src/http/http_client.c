@@ -10,6 +10,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
 
 #define SPARE_HANDLES_MAX 64u
@@ -181,15 +182,15 @@ static bool add_line(struct curl_slist **lines, const char *name, const char *va
     char *line = text;
     const size_t name_size = strlen(name);
     const size_t value_size = strlen(value);
-    if (name_size + value_size + 3 > sizeof text)
-        line = mem_alloc(name_size + value_size + 3); /* session tokens */
+    const size_t room = name_size + value_size + sizeof ": ";
+    if (room > sizeof text)
+        line = mem_alloc(room); /* session tokens */
     if (line == NULL)
         return false;
-    memcpy(line, name, name_size);
-    memcpy(line + name_size, ": ", 2);
-    memcpy(line + name_size + 2, value, value_size + 1);
-    if (value_size == 0)
-        memcpy(line + name_size, ":", 2); /* what libcurl would send by itself is not sent */
+    if (value_size > 0)
+        (void)snprintf(line, room, "%s: %s", name, value);
+    else
+        (void)snprintf(line, room, "%s:", name); /* what libcurl would send by itself is not sent */
     struct curl_slist *longer = curl_slist_append(*lines, line);
     if (line != text)
         mem_free(line);

@@ -52,7 +52,7 @@ static int compare_parameters(const void *left, const void *right)
 
 void uri_query(buf *out, const uri_parameter *parameters, size_t count)
 {
-    uri_parameter sorted[URI_PARAMETERS_MAX];
+    uri_parameter sorted[URI_PARAMETERS_MAX] = {{NULL, NULL}};
     if (count > URI_PARAMETERS_MAX)
         count = URI_PARAMETERS_MAX;
     for (size_t i = 0; i < count; i++)

@@ -33,6 +33,8 @@ static void XMLCALL on_start(void *context, const XML_Char *name, const XML_Char
 {
     xml *x = context;
     (void)attributes;
+    if (x->status != BW_OK)
+        return;
     const size_t size = strlen(name);
     if (x->depth == XML_DEPTH_MAX || x->path_size + size + 2 > sizeof x->path) {
         stop(x, BW_CORRUPT);
@@ -48,6 +50,8 @@ static void XMLCALL on_start(void *context, const XML_Char *name, const XML_Char
 static void XMLCALL on_end(void *context, const XML_Char *name)
 {
     xml *x = context;
+    if (x->status != BW_OK) /* an empty element ends although its start stopped the parser */
+        return;
     const size_t start = x->starts[--x->depth];
     x->text[x->text_size] = '\0';
     const bw_status status = x->element(x->context, x->path, x->text + start);
@@ -62,6 +66,8 @@ static void XMLCALL on_end(void *context, const XML_Char *name)
 static void XMLCALL on_text(void *context, const XML_Char *text, int size)
 {
     xml *x = context;
+    if (x->status != BW_OK)
+        return;
     if ((size_t)size > XML_TEXT_MAX - x->text_size) {
         stop(x, BW_CORRUPT);
         return;
