@@ -77,6 +77,18 @@ static void test_what_is_refused(void **state)
     }
 }
 
+/* Its end is told although its start ended everything. */
+static void test_a_root_too_long_and_empty(void **state)
+{
+    (void)state;
+    char document[XML_PATH_MAX + 8] = "<";
+    heard h = {.answer = BW_OK};
+    memset(document + 1, 'a', XML_PATH_MAX);
+    memcpy(document + 1 + XML_PATH_MAX, "/>", sizeof "/>");
+    assert_int_equal(feed(document, sizeof document, 4096, &h), BW_CORRUPT);
+    assert_int_equal(h.size, 0);
+}
+
 static void test_limits(void **state)
 {
     (void)state;
@@ -113,6 +125,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_each_element_with_its_own_text),
         cmocka_unit_test(test_what_is_refused),
+        cmocka_unit_test(test_a_root_too_long_and_empty),
         cmocka_unit_test(test_limits),
         cmocka_unit_test(test_an_element_can_end_it),
     };
