@@ -64,13 +64,15 @@ static bw_status find_token(gcs_backend *b, bw_error *error)
         return error_set(error, size == 0 ? BW_DENIED : BW_INVALID,
                          "no token for Google Cloud Storage: set GOOGLE_OAUTH_ACCESS_TOKEN (gcloud "
                          "auth print-access-token); anonymous=true goes without");
-    char *text = mem_alloc(sizeof scheme + size);
+    if (strcspn(token, "\r\n") != size)
+        return error_set(error, BW_INVALID, "GOOGLE_OAUTH_ACCESS_TOKEN has more than one line");
+    const size_t room = sizeof scheme + size;
+    char *text = mem_alloc(room);
     bw_status status = BW_NOMEM;
     if (text != NULL) {
-        memcpy(text, scheme, sizeof scheme - 1);
-        memcpy(text + sizeof scheme - 1, token, size);
-        status = secret_set(&b->authorization, text, sizeof scheme - 1 + size);
-        secret_wipe(text, sizeof scheme + size);
+        (void)snprintf(text, room, "%s%s", scheme, token);
+        status = secret_set(&b->authorization, text, room - 1);
+        secret_wipe(text, room);
         mem_free(text);
     }
     return status == BW_OK ? BW_OK : error_set(error, status, "no memory for a token");
