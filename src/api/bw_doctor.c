@@ -20,8 +20,9 @@ typedef struct listener {
 
 static int hand_out(listener *l, buf *out)
 {
+    const char *line = buf_text(out); /* its NUL may need more memory */
     l->broken = buf_status(out);
-    const int enough = l->broken != BW_OK || l->line(l->context, buf_text(out)) != 0;
+    const int enough = l->broken != BW_OK || l->line(l->context, line) != 0;
     buf_free(out);
     return enough;
 }

@@ -149,6 +149,7 @@ void json_put_nonce(buf *out, const char *key, uint64_t nonce)
 
 bw_status json_hand_out(buf *text, char *to, size_t cap, size_t *length, bw_error *error)
 {
+    const char *whole = buf_text(text); /* its NUL may need more memory */
     if (buf_status(text) != BW_OK)
         return error_set(error, buf_status(text), "the text could not be built");
     if (length != NULL)
@@ -156,6 +157,6 @@ bw_status json_hand_out(buf *text, char *to, size_t cap, size_t *length, bw_erro
     if (text->size >= cap)
         return error_set(error, BW_TOO_LARGE, "%zu bytes are needed, there is room for %zu",
                          text->size + 1, cap);
-    memcpy(to, buf_text(text), text->size + 1);
+    memcpy(to, whole, text->size + 1);
     return BW_OK;
 }

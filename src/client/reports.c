@@ -22,10 +22,11 @@ static const report_kind kinds[] = {
 
 bw_status report_emit(report *r, bw_error *error)
 {
+    const char *line = buf_text(&r->out); /* its NUL may need more memory */
     const bw_status status = buf_status(&r->out);
     if (status != BW_OK)
         return error_set(error, status, "a line of the report: %s", bw_status_text(status));
-    const int stop = r->line(r->context, buf_text(&r->out));
+    const int stop = r->line(r->context, line);
     buf_reset(&r->out);
     return stop == 0 ? BW_OK : error_set(error, BW_INTERRUPTED, "the report was stopped");
 }

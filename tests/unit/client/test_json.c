@@ -11,6 +11,34 @@
 #include <jansson.h>
 #include <string.h>
 
+static bool refuse;
+void *__real_mem_realloc(void *memory, size_t bytes);
+void *__wrap_mem_realloc(void *memory, size_t bytes);
+
+void *__wrap_mem_realloc(void *memory, size_t bytes)
+{
+    return refuse ? NULL : __real_mem_realloc(memory, bytes);
+}
+
+/* A text that fills its memory to the last byte, and none left for the NUL behind it. */
+static void test_no_room_for_the_end(void **state)
+{
+    (void)state;
+    char text[200] = "as before";
+    buf out;
+    buf_init(&out, 1000);
+    buf_put_text(&out, "\"");
+    while (out.size + 1 < out.capacity)
+        buf_put_text(&out, "a");
+    buf_put_text(&out, "\"");
+    assert_int_equal(out.size, out.capacity);
+    refuse = true;
+    assert_int_equal(json_hand_out(&out, text, sizeof text, NULL, NULL), BW_NOMEM);
+    refuse = false;
+    assert_string_equal(text, "as before");
+    buf_free(&out);
+}
+
 static void test_writer(void **state)
 {
     (void)state;
@@ -76,6 +104,7 @@ static void test_any_bytes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_no_room_for_the_end),
         cmocka_unit_test(test_writer),
         cmocka_unit_test(test_any_bytes),
     };
