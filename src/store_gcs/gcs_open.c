@@ -57,22 +57,24 @@ static bw_status check_bucket(const char *bucket, bw_error *error)
 
 static bw_status find_token(gcs_backend *b, bw_error *error)
 {
-    static const char scheme[] = "Bearer ";
+    static const char scheme[] = {'B', 'e', 'a', 'r', 'e', 'r', ' '};
     const char *token = getenv("GOOGLE_OAUTH_ACCESS_TOKEN");
     const size_t size = token != NULL ? strlen(token) : 0;
     if (size == 0 || size > TOKEN_BYTES_MAX)
         return error_set(error, size == 0 ? BW_DENIED : BW_INVALID,
                          "no token for Google Cloud Storage: set GOOGLE_OAUTH_ACCESS_TOKEN (gcloud "
                          "auth print-access-token); anonymous=true goes without");
-    char *text = mem_alloc(sizeof scheme + size);
-    bw_status status = BW_NOMEM;
-    if (text != NULL) {
-        memcpy(text, scheme, sizeof scheme - 1);
-        memcpy(text + sizeof scheme - 1, token, size);
-        status = secret_set(&b->authorization, text, sizeof scheme - 1 + size);
-        secret_wipe(text, sizeof scheme + size);
-        mem_free(text);
+    buf text;
+    buf_init(&text, sizeof scheme + size);
+    (void)buf_reserve(&text, sizeof scheme + size); /* growing would leave copies behind */
+    buf_put(&text, scheme, sizeof scheme);
+    buf_put(&text, token, size);
+    bw_status status = buf_status(&text);
+    if (status == BW_OK) {
+        status = secret_set(&b->authorization, (const char *)text.data, text.size);
+        secret_wipe(text.data, text.size);
     }
+    buf_free(&text);
     return status == BW_OK ? BW_OK : error_set(error, status, "no memory for a token");
 }
 
