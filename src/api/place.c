@@ -33,11 +33,8 @@ static bool is_store_setting(const char *name)
 /* false: a % without two hex digits, or a NUL. */
 static bool decode(char *text)
 {
-    const size_t size = uri_decode(text, strlen(text), false);
-    if (size == SIZE_MAX)
-        return false;
-    text[size] = '\0';
-    return strlen(text) == size;
+    const size_t size = uri_decode(text, false);
+    return size == strlen(text);
 }
 
 static bw_status parse_query(char *query, bw_config *settings, bw_error *error)

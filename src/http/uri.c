@@ -78,8 +78,9 @@ static int hex_digit(char c)
     return -1;
 }
 
-size_t uri_decode(char *text, size_t size, bool blanks)
+size_t uri_decode(char *text, bool blanks)
 {
+    const size_t size = strlen(text);
     size_t to = 0;
     for (size_t from = 0; from < size; from++, to++) {
         text[to] = blanks && text[from] == '+' ? ' ' : text[from];
@@ -92,6 +93,7 @@ size_t uri_decode(char *text, size_t size, bool blanks)
         text[to] = (char)(high * 16 + low);
         from += 2;
     }
+    text[to] = '\0';
     return to;
 }
 

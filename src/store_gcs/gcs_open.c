@@ -57,7 +57,7 @@ static bw_status check_bucket(const char *bucket, bw_error *error)
 
 static bw_status find_token(gcs_backend *b, bw_error *error)
 {
-    static const char scheme[] = "Bearer ";
+    static const char scheme[] = {'B', 'e', 'a', 'r', 'e', 'r', ' '};
     const char *token = getenv("GOOGLE_OAUTH_ACCESS_TOKEN");
     const size_t size = token != NULL ? strlen(token) : 0;
     if (size == 0 || size > TOKEN_BYTES_MAX)
@@ -66,15 +66,17 @@ static bw_status find_token(gcs_backend *b, bw_error *error)
                          "auth print-access-token); anonymous=true goes without");
     if (strcspn(token, "\r\n") != size)
         return error_set(error, BW_INVALID, "GOOGLE_OAUTH_ACCESS_TOKEN has more than one line");
-    const size_t room = sizeof scheme + size;
-    char *text = mem_alloc(room);
-    bw_status status = BW_NOMEM;
-    if (text != NULL) {
-        (void)snprintf(text, room, "%s%s", scheme, token);
-        status = secret_set(&b->authorization, text, room - 1);
-        secret_wipe(text, room);
-        mem_free(text);
+    buf text;
+    buf_init(&text, sizeof scheme + size);
+    (void)buf_reserve(&text, sizeof scheme + size); /* growing would leave copies behind */
+    buf_put(&text, scheme, sizeof scheme);
+    buf_put(&text, token, size);
+    bw_status status = buf_status(&text);
+    if (status == BW_OK) {
+        status = secret_set(&b->authorization, (const char *)text.data, text.size);
+        secret_wipe(text.data, text.size);
     }
+    buf_free(&text);
     return status == BW_OK ? BW_OK : error_set(error, status, "no memory for a token");
 }
 

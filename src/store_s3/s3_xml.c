@@ -138,7 +138,7 @@ static const char *plain_name(const s3_page *page, char *name, const char *prefi
 {
     size_t size = strlen(name);
     if (page->encoded)
-        size = uri_decode(name, size, true);
+        size = uri_decode(name, true);
     const size_t skip = strlen(prefix);
     if (size == SIZE_MAX || strlen(name) < size || size < skip || size - skip > STORE_KEY_MAX ||
         memcmp(name, prefix, skip) != 0)

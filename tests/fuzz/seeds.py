@@ -81,7 +81,7 @@ PROFILES = [
 ENTRY = "<Contents><Key>%s</Key><LastModified>2009-10-12T17:50:30.000Z</LastModified><Size>%s</Size></Contents>"
 
 S3_XML = [
-    '<?xml version="1.0"?><ListBucketResult xmlns="x"><IsTruncated>true</IsTruncated>' + ENTRY % ("run/a%2fb+c", "12")
+    '<?xml version="1.0"?><ListBucketResult xmlns="x"><IsTruncated>true</IsTruncated>' + ENTRY % ("run/a%2fb", "12")
     + ENTRY % ("run/A&amp;", "3") + "<EncodingType>url</EncodingType></ListBucketResult>",
     "<ListBucketResult>" + ENTRY % ("elsewhere", "1") + "</ListBucketResult>",
     "<ListBucketResult>" + ENTRY % ("run/x", "99999999999999999999") + "</ListBucketResult>",
