@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "http/secret.h"
 #include "http/uri.h"
 
 #include <curl/curl.h>
@@ -148,6 +149,9 @@ static void drop_handle(http_client *c, http_request *r)
 {
     if (r->easy == NULL)
         return;
+    /* Tokens are among them. */
+    for (struct curl_slist *line = r->lines; line != NULL; line = line->next)
+        secret_wipe(line->data, strlen(line->data));
     curl_slist_free_all(r->lines);
     r->lines = NULL;
     if (c->spares < SPARE_HANDLES_MAX) {
@@ -191,6 +195,7 @@ static bool add_line(struct curl_slist **lines, const char *name, const char *va
     if (value_size == 0)
         memcpy(line + name_size, ":", 2); /* what libcurl would send by itself is not sent */
     struct curl_slist *longer = curl_slist_append(*lines, line);
+    secret_wipe(line, strlen(line));
     if (line != text)
         mem_free(line);
     if (longer == NULL)

@@ -80,6 +80,32 @@ static void learn_skew(s3_call *call)
         atomic_store(&call->owner->backend->skew_ms, date_ms - clock_wall_ms(clock_system()));
 }
 
+/* Refused for keys that have ended, where others are on their way: nothing was applied, a create
+ * neither, and whoever asks again asks with the new ones. */
+static bool fail_expired(s3_call *call, const s3_error *e, const s3_outcome *row)
+{
+    char why[512];
+    const int status = call->http.head.status;
+    const store_outcome outcome = outcome_of(call->op, row);
+    const bool said =
+        strcmp(e->code, "ExpiredToken") == 0 || strcmp(e->code, "TokenRefreshRequired") == 0;
+    if (call->keys == NULL || (outcome != STORE_FATAL && outcome != STORE_DENIED))
+        return false;
+    /* The answer to a HEAD has no code, and some stores have others. */
+    const int64_t end_ns = call->keys->keys.expires_ns;
+    const bool ended =
+        status >= 400 && status <= 403 && end_ns != 0 && end_ns <= clock_now(clock_system());
+    if (!(said || ended) ||
+        !s3_keyring_expired(call->owner->backend->keyring, call->keys, why, sizeof why))
+        return false;
+    store_op_end(call->op, STORE_RETRY, BW_DENIED,
+                 "%s: %s answered %d%s%s: the keys (%s) have expired, and new ones %s%s",
+                 store_op_name(call->op->kind), call->owner->backend->name, status,
+                 e->code[0] != '\0' ? " " : "", e->code, call->keys->keys.source,
+                 why[0] != '\0' ? "did not come: " : "are fetched", why);
+    return true;
+}
+
 /* The operation ends by what the server said. */
 static void fail(s3_call *call, const s3_error *e)
 {
@@ -94,10 +120,14 @@ static void fail(s3_call *call, const s3_error *e)
         op->outcome = outcome;
         return;
     }
+    if (fail_expired(call, e, row))
+        return;
+    const bool keys = row->meaning == BW_DENIED && call->keys != NULL;
     store_op_end(op, outcome, row->meaning == BW_OK ? BW_IO : row->meaning,
-                 "%s: %s answered %d%s%s%s%s%s%s%s%s%s%s", store_op_name(op->kind),
+                 "%s: %s answered %d%s%s%s%s%s%s%s%s%s%s%s%s", store_op_name(op->kind),
                  call->owner->backend->name, head->status, e->code[0] != '\0' ? " " : "", e->code,
                  e->message[0] != '\0' ? ": " : "", e->message, row->advice,
+                 keys ? "; the keys are from " : "", keys ? call->keys->keys.source : "",
                  region[0] != '\0' ? "; the bucket's region is " : "", region,
                  head->request_id[0] != '\0' ? " (request " : "", head->request_id,
                  head->request_id[0] != '\0' ? ")" : "");

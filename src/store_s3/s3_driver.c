@@ -29,6 +29,8 @@ static void call_give(s3_store *s, s3_call *call)
     s3_page_clear(&call->page);
     if (call->authorization.data != NULL)
         secret_wipe(call->authorization.data, call->authorization.capacity);
+    s3_keyset_give(call->keys);
+    call->keys = NULL;
     call->op = NULL;
     call->next = s->spare;
     s->spare = call;

@@ -15,7 +15,7 @@
 #include "http/sigv4.h"
 #include "http/uri.h"
 #include "store/driver.h"
-#include "store_s3/s3_credentials.h"
+#include "store_s3/s3_keyring.h"
 #include "store_s3/s3_store.h"
 #include "store_s3/s3_xml.h"
 
@@ -30,11 +30,11 @@ typedef struct s3_backend {
     char *folder; /* encoded path of the bucket: "/" or "/bucket" */
     char *prefix; /* "" or with a slash behind it */
     char *region;
-    char *ca_file; /* NULL: the system's */
-    s3_credentials credentials;
+    char *ca_file;       /* NULL: the system's */
+    s3_keyring *keyring; /* NULL: nothing is signed */
     http_options http;
     int64_t request_timeout_ns;
-    bool sign_body, anonymous;
+    bool sign_body;
     atomic_llong skew_ms; /* the store's clock less ours */
     atomic_bool no_batch; /* it deletes one by one only */
 } s3_backend;
@@ -63,7 +63,8 @@ typedef struct s3_call {
     char range[64];
     char crc[DIGEST_BASE64_BYTES(4)];
     char md5[DIGEST_BASE64_BYTES(DIGEST_MD5_BYTES)];
-    buf body; /* of a batch delete */
+    s3_keyset *keys; /* that it is signed with */
+    buf body;        /* of a batch delete */
     struct iovec body_piece;
     uint32_t delete_at; /* one by one: the next key */
 
@@ -85,6 +86,7 @@ struct s3_store {
     s3_call *spare;
     size_t flying;
     sigv4_key key;
+    uint64_t key_number; /* which keys of the ring it is of */
 };
 
 /** Builds and sends the next request of `call->op`; when there is none, or it cannot be built, the

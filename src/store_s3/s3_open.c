@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #define CONNECT_TIMEOUT_NS (10 * NS_PER_S)
 #define STALL_S 20u
@@ -17,7 +18,7 @@ void s3_backend_release(s3_backend *b)
 {
     if (b == NULL || atomic_fetch_sub(&b->references, 1u) != 1u)
         return;
-    s3_credentials_clear(&b->credentials);
+    s3_keyring_free(b->keyring);
     mem_free(b->name);
     mem_free(b->origin);
     mem_free(b->host);
@@ -98,12 +99,11 @@ static char *text_of(bw_status *status, const char *format, ...)
     return copy;
 }
 
-static bw_status find_endpoint(const s3_options *options, const s3_backend *b, uri_origin *origin,
-                               bw_error *error)
+static bw_status find_endpoint(const s3_options *options, const s3_settings *settings,
+                               const s3_backend *b, uri_origin *origin, bw_error *error)
 {
     char text[S3_TEXT_MAX];
-    const char *endpoint =
-        options->endpoint[0] != '\0' ? options->endpoint : b->credentials.endpoint;
+    const char *endpoint = options->endpoint[0] != '\0' ? options->endpoint : settings->endpoint;
     if (endpoint[0] == '\0') {
         const bool china = strncmp(b->region, "cn-", 3) == 0;
         (void)snprintf(text, sizeof text, "https://s3.%s.amazonaws.com%s", b->region,
@@ -129,20 +129,21 @@ static bool is_virtual(const s3_options *options, const uri_origin *origin)
     return aws && strchr(options->bucket, '.') == NULL;
 }
 
-static bw_status set_place(const s3_options *options, s3_backend *b, bw_error *error)
+static bw_status set_place(const s3_options *options, const s3_settings *settings, s3_backend *b,
+                           bw_error *error)
 {
     uri_origin origin;
     bw_status status = BW_OK;
     char port[8] = "";
-    const char *region = options->region[0] != '\0'         ? options->region
-                         : b->credentials.region[0] != '\0' ? b->credentials.region
-                                                            : "us-east-1";
+    const char *region = options->region[0] != '\0'    ? options->region
+                         : settings->region[0] != '\0' ? settings->region
+                                                       : "us-east-1";
     if (strspn(region, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_") !=
         strlen(region))
         return error_set(error, BW_INVALID, "region \"%.60s\" is no name of a region", region);
     b->region = text_of(&status, "%s", region);
     BW_TRY(status);
-    BW_TRY(find_endpoint(options, b, &origin, error));
+    BW_TRY(find_endpoint(options, settings, b, &origin, error));
     const bool own_host = is_virtual(options, &origin);
     if (origin.port != 0)
         (void)snprintf(port, sizeof port, ":%u", origin.port);
@@ -153,11 +154,41 @@ static bw_status set_place(const s3_options *options, s3_backend *b, bw_error *e
     b->folder = own_host ? text_of(&status, "/") : text_of(&status, "/%s", options->bucket);
     b->prefix = text_of(&status, "%s%s", options->prefix, options->prefix[0] != '\0' ? "/" : "");
     b->name = text_of(&status, "s3://%s", options->bucket);
-    const char *ca_file = options->ca_file[0] != '\0' ? options->ca_file : b->credentials.ca_file;
+    const char *ca_file = options->ca_file[0] != '\0' ? options->ca_file : settings->ca_file;
     if (ca_file[0] != '\0')
         b->ca_file = text_of(&status, "%s", ca_file);
     b->sign_body =
         options->sign_body == S3_SIGN_ALWAYS || (options->sign_body == S3_SIGN_AUTO && !origin.tls);
+    return status;
+}
+
+/* Takes over `environment`. */
+static bw_status find_keys(const s3_options *options, const s3_settings *settings,
+                           s3_environment *environment, s3_backend *b, bw_error *error)
+{
+    s3_chain chain = {.settings = *settings, .plain_http = options->plain_http};
+    /* The token service is asked as the store is. */
+    (void)snprintf(chain.settings.region, sizeof chain.settings.region, "%s", b->region);
+    (void)snprintf(chain.settings.ca_file, sizeof chain.settings.ca_file, "%s",
+                   b->ca_file != NULL ? b->ca_file : "");
+    return s3_keyring_open(&chain, environment, &b->keyring, error);
+}
+
+static bw_status set_up(const s3_options *options, s3_backend *b, bw_error *error)
+{
+    s3_settings settings;
+    s3_environment *environment = s3_environment_copy(environ);
+    if (environment == NULL)
+        return error_set(error, BW_NOMEM, "no memory for a store");
+    bw_status status = s3_settings_find(options->profile, environment, &settings, error);
+    if (status == BW_OK) {
+        status = set_place(options, &settings, b, error);
+        if (status == BW_NOMEM)
+            (void)error_set(error, status, "no memory for a store");
+    }
+    if (status == BW_OK && !options->anonymous)
+        return find_keys(options, &settings, environment, b, error);
+    s3_environment_free(environment);
     return status;
 }
 
@@ -171,15 +202,8 @@ bw_status s3_store_open(const s3_options *options, store **out, bw_error *error)
     atomic_init(&b->references, 1u);
     atomic_init(&b->skew_ms, 0);
     atomic_init(&b->no_batch, false);
-    b->anonymous = options->anonymous;
     b->request_timeout_ns = options->request_timeout_ns;
-    bw_status status = s3_credentials_find(options->profile, options->anonymous,
-                                           s3_environment_system(), &b->credentials, error);
-    if (status == BW_OK) {
-        status = set_place(options, b, error);
-        if (status == BW_NOMEM)
-            (void)error_set(error, status, "no memory for a store");
-    }
+    bw_status status = set_up(options, b, error);
     b->http = (http_options){.connect_timeout_ns = CONNECT_TIMEOUT_NS,
                              .stall_s = STALL_S,
                              .connections_max = CONNECTIONS_MAX,

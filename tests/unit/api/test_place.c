@@ -123,7 +123,8 @@ static int set_environment(void **state)
                                       "AWS_CA_BUNDLE", "HOME"};
     for (size_t i = 0; i < sizeof off / sizeof off[0]; i++)
         (void)unsetenv(off[i]);
-    return setenv("AWS_ACCESS_KEY_ID", "AKIDTEST", 1) |
+    return setenv("AWS_EC2_METADATA_DISABLED", "true", 1) |
+           setenv("AWS_ACCESS_KEY_ID", "AKIDTEST", 1) |
            setenv("AWS_SECRET_ACCESS_KEY", "planted-secret", 1);
 }
 
