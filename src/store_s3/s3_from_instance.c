@@ -124,7 +124,10 @@ static bw_status take_keys(s3_chain *c, const char *origin, const secret *token,
     buf_init(&path, 3 * NAME_BYTES);
     uri_encode(&path, role, strlen(role), false);
     (void)snprintf(url, sizeof url, "%.255s" ROLES "%s", origin, buf_text(&path));
+    const bw_status built = buf_status(&path);
     buf_free(&path);
+    if (built != BW_OK)
+        return error_set(error, built, "no memory for credentials");
     BW_TRY(ask_for(c, HTTP_GET, url, header, secret_text(token), TRIES, &head, answer, error));
     if (head.status != 200)
         return error_set(error, head.status >= 500 ? BW_IO : BW_DENIED,

@@ -76,14 +76,14 @@ static bw_status on_element(void *context, const char *path, const char *text)
     return BW_OK;
 }
 
-static void read_answer(const buf *answer, reading *r)
+/* What can be read of it: half an error still says its code. BW_NOMEM, or BW_OK. */
+static bw_status read_answer(const buf *answer, reading *r)
 {
     xml *reader = NULL;
-    if (xml_new(HTTP_ANSWER_BYTES_MAX, on_element, r, &reader) != BW_OK)
-        return;
-    /* What can be read of it: half an error still says its code. */
-    (void)xml_feed(reader, answer->data, answer->size);
+    BW_TRY(xml_new(HTTP_ANSWER_BYTES_MAX, on_element, r, &reader));
+    const bw_status status = xml_feed(reader, answer->data, answer->size);
     xml_free(reader);
+    return status == BW_NOMEM ? BW_NOMEM : BW_OK;
 }
 
 static bw_status take_keys(const s3_sts *call, reading *r, const http_request *request,
@@ -244,7 +244,8 @@ static bw_status post(s3_chain *c, const s3_sts *call, posting *p, buf *answer, 
         if (call->signer == NULL || !learn_skew(c, &ask.request))
             break;
     }
-    read_answer(answer, r);
+    if (read_answer(answer, r) != BW_OK)
+        return error_set(error, BW_NOMEM, "no memory for credentials");
     return take_keys(call, r, &ask.request, out, error);
 }
 
