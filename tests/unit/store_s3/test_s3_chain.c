@@ -263,6 +263,7 @@ static void test_programs_that_fail(void **state)
         {"false " PLANTED, "exited with status 1", BW_CHILD_FAILED},
         {"sh -c 'kill -9 $$'", "signal 9", BW_CHILD_FAILED},
         {"yes " PLANTED, "more than 65536", BW_TOO_LARGE},
+        {"sh -c 'yes " PLANTED " | head -c 70000; sleep 1000'", "more than 65536", BW_TOO_LARGE},
         {"echo '{\"AccessKeyId\": \"" PLANTED "\"}'", "no AccessKeyId and", BW_CORRUPT},
         {"echo '{\"AccessKeyId\":\"a\",\"SecretAccessKey\":\"" PLANTED
          "\",\"Expiration\":\"soon\"}'",
@@ -275,7 +276,9 @@ static void test_programs_that_fail(void **state)
         chain_stand t;
         stand_start(&t, NULL, 0);
         set_process(&t, rows[i].command);
+        const int64_t start_ns = clock_now(clock_system());
         const bw_status status = stand_find(&t, "");
+        assert_true(clock_now(clock_system()) - start_ns < 30 * NS_PER_S);
         if (status != rows[i].status)
             fail_msg("row %zu: %s", i, bw_error_message(t.error));
         stand_says(&t, "credential_process of profile default");

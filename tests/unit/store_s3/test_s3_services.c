@@ -417,8 +417,6 @@ static void set_instance(chain_stand *t)
 {
     stand_set(t, "AWS_EC2_METADATA_DISABLED", "false");
     stand_set(t, "AWS_EC2_METADATA_SERVICE_ENDPOINT", t->url);
-    /* A proxy would answer for another machine; nobody is there. */
-    stand_set(t, "http_proxy", "http://127.0.0.1:9");
 }
 
 static void test_an_instance(void **state)
@@ -498,6 +496,25 @@ static void test_instances_that_have_none(void **state)
     }
 }
 
+/* A proxy would answer for another machine, and see what is said. Nobody is at these addresses. */
+static void test_never_by_a_proxy(void **state)
+{
+    (void)state;
+    const script_step steps[] = {step(ANSWER("200 x", PLANTED)), step(ANSWER("200 x", PLANTED))};
+    chain_stand t;
+    stand_start(&t, steps, 2);
+    assert_int_equal(setenv("http_proxy", t.url, 1) | setenv("all_proxy", t.url, 1), 0);
+    set_instance(&t);
+    stand_set(&t, "AWS_EC2_METADATA_SERVICE_ENDPOINT", "http://192.0.2.1");
+    assert_int_equal(stand_find(&t, ""), BW_DENIED);
+    stand_says(&t, "hop limit");
+    stand_set(&t, "AWS_CONTAINER_CREDENTIALS_FULL_URI", "http://[fd00:ec2::23]/v1");
+    (void)stand_find(&t, "");
+    assert_int_equal(script_requests(t.server), 0);
+    assert_int_equal(unsetenv("http_proxy") | unsetenv("all_proxy"), 0);
+    stand_stop(&t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -518,6 +535,7 @@ int main(void)
         cmocka_unit_test(test_an_instance),
         cmocka_unit_test(test_never_version_1),
         cmocka_unit_test(test_instances_that_have_none),
+        cmocka_unit_test(test_never_by_a_proxy),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
