@@ -80,27 +80,34 @@ static void learn_skew(s3_call *call)
         atomic_store(&call->owner->backend->skew_ms, date_ms - clock_wall_ms(clock_system()));
 }
 
+/* Keys that came so late are not the reason. */
+#define FRESH_NS (5 * NS_PER_S)
+
+static bool may_have_expired(const s3_call *call, const s3_error *e)
+{
+    const s3_keyset *set = call->keys;
+    const int status = call->http.head.status;
+    const int64_t now_ns = clock_now(clock_system());
+    if (strcmp(e->code, "ExpiredToken") == 0 || strcmp(e->code, "TokenRefreshRequired") == 0)
+        return true;
+    /* The answer to a HEAD has no code, and some stores have others. */
+    if (set->keys.expires_ns != 0 && set->keys.expires_ns <= now_ns)
+        return status >= 400 && status <= 403;
+    return call->method == HTTP_HEAD && status == 400 && now_ns - set->since_ns > FRESH_NS;
+}
+
 /* Refused for keys that have ended, where others are on their way: nothing was applied, a create
  * neither, and whoever asks again asks with the new ones. */
-static bool fail_expired(s3_call *call, const s3_error *e, const s3_outcome *row)
+static bool fail_expired(s3_call *call, const s3_error *e, store_outcome outcome)
 {
     char why[512];
-    const int status = call->http.head.status;
-    const store_outcome outcome = outcome_of(call->op, row);
-    const bool said =
-        strcmp(e->code, "ExpiredToken") == 0 || strcmp(e->code, "TokenRefreshRequired") == 0;
-    if (call->keys == NULL || (outcome != STORE_FATAL && outcome != STORE_DENIED))
-        return false;
-    /* The answer to a HEAD has no code, and some stores have others. */
-    const int64_t end_ns = call->keys->keys.expires_ns;
-    const bool ended =
-        status >= 400 && status <= 403 && end_ns != 0 && end_ns <= clock_now(clock_system());
-    if (!(said || ended) ||
+    if (call->keys == NULL || (outcome != STORE_FATAL && outcome != STORE_DENIED) ||
+        !may_have_expired(call, e) ||
         !s3_keyring_expired(call->owner->backend->keyring, call->keys, why, sizeof why))
         return false;
     store_op_end(call->op, STORE_RETRY, BW_DENIED,
                  "%s: %s answered %d%s%s: the keys (%s) have expired, and new ones %s%s",
-                 store_op_name(call->op->kind), call->owner->backend->name, status,
+                 store_op_name(call->op->kind), call->owner->backend->name, call->http.head.status,
                  e->code[0] != '\0' ? " " : "", e->code, call->keys->keys.source,
                  why[0] != '\0' ? "did not come: " : "are fetched", why);
     return true;
@@ -120,7 +127,7 @@ static void fail(s3_call *call, const s3_error *e)
         op->outcome = outcome;
         return;
     }
-    if (fail_expired(call, e, row))
+    if (fail_expired(call, e, outcome))
         return;
     const bool keys = row->meaning == BW_DENIED && call->keys != NULL;
     store_op_end(op, outcome, row->meaning == BW_OK ? BW_IO : row->meaning,

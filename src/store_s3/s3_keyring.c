@@ -43,6 +43,7 @@ static s3_keyset *set_new(s3_keys *keys, uint64_t number)
     set->keys = *keys;
     memset(keys, 0, sizeof *keys);
     set->number = number;
+    set->since_ns = clock_now(clock_system());
     atomic_init(&set->references, 1u);
     return set;
 }
@@ -86,6 +87,7 @@ static int64_t again_locked(s3_keyring *r)
 static bool same(const s3_keys *a, const s3_keys *b)
 {
     return strcmp(a->key_id, b->key_id) == 0 &&
+           strcmp(secret_text(&a->key), secret_text(&b->key)) == 0 &&
            strcmp(secret_text(&a->token), secret_text(&b->token)) == 0;
 }
 

@@ -16,7 +16,8 @@ typedef struct s3_keyring s3_keyring;
 /** Keys as they were at some time; they do not change, and stay until they are given back. */
 typedef struct s3_keyset {
     s3_keys keys;
-    uint64_t number; /* 1, 2, …: which keys of the ring */
+    uint64_t number;  /* 1, 2, …: which keys of the ring */
+    int64_t since_ns; /* when they came */
     atomic_uint references;
 } s3_keyset;
 
