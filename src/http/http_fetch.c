@@ -30,6 +30,8 @@ static bool take(http_request *request, const uint8_t *bytes, size_t size)
 
 static bw_status judge(const http_request *r, bw_error *error)
 {
+    if (r->starved)
+        return error_set(error, BW_NOMEM, "%s", r->why);
     switch (r->end) {
     case HTTP_ANSWERED:
         return BW_OK;
