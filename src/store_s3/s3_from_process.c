@@ -172,9 +172,10 @@ static bw_status run(s3_chain *c, char *command, buf *answer, bw_error *error)
     BW_TRY(start(c, command, &p, error));
     const int64_t deadline_ns = clock_deadline(clock_system(), TIMEOUT_NS);
     const bw_status status = read_all(c, &p, deadline_ns, answer, error);
-    (void)close(p.out);
+    /* First its end, then that of the pipe: it would complain of the pipe to the user. */
     const bw_status end =
         wait_for(c, &p, status != BW_OK, deadline_ns, status == BW_OK ? error : NULL);
+    (void)close(p.out);
     return status != BW_OK ? status : end;
 }
 

@@ -3,6 +3,7 @@
 /* Keys and settings of the environment and of profiles, the order of sources, programs. */
 #include "chain_stand.h"
 
+#include "base/alloc.h"
 #include "store_s3/s3_source.h"
 
 #include <setjmp.h>
@@ -304,6 +305,35 @@ static void test_a_program_is_stopped(void **state)
     stand_stop(&t);
 }
 
+/* … and does not complain of its pipe on the way. */
+static void test_a_program_that_is_stopped_is_quiet(void **state)
+{
+    (void)state;
+    chain_stand t;
+    char command[700];
+    char *text = NULL;
+    size_t size = 0;
+    stand_start(&t, NULL, 0);
+    const char *path = stand_file(&t, "complaint", "");
+    (void)snprintf(command, sizeof command,
+                   "sh -c 'trap \"\" PIPE; while echo x; do sleep 0.01; done 2>/dev/null; "
+                   "echo complains > %s'",
+                   path);
+    set_process(&t, command);
+    (void)stand_find(&t, "nobody"); /* makes the environment */
+    const atomic_bool stop = true;
+    s3_settings settings = {.profile = "default"};
+    for (int i = 0; i < 20; i++) {
+        s3_chain chain = {.environment = t.environment, .settings = settings, .stop = &stop};
+        assert_int_equal(s3_chain_find(&chain, &t.keys, t.error), BW_INTERRUPTED);
+    }
+    (void)snprintf(command, sizeof command, "%s/complaint", t.home);
+    assert_int_equal(s3_file_read(command, &text, &size, t.error), BW_OK);
+    assert_int_equal(size, 0);
+    mem_free(text);
+    stand_stop(&t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -317,6 +347,7 @@ int main(void)
         cmocka_unit_test(test_a_program_sees_the_environment_of_the_start),
         cmocka_unit_test(test_programs_that_fail),
         cmocka_unit_test(test_a_program_is_stopped),
+        cmocka_unit_test(test_a_program_that_is_stopped_is_quiet),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
