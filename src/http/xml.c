@@ -49,6 +49,8 @@ static void XMLCALL on_start(void *context, const XML_Char *name, const XML_Char
 static void XMLCALL on_end(void *context, const XML_Char *name)
 {
     xml *x = context;
+    if (x->status != BW_OK)
+        return; /* an empty element ends even when its start has stopped the parser */
     const size_t start = x->starts[--x->depth];
     x->text[x->text_size] = '\0';
     const bw_status status = x->element(x->context, x->path, x->text + start);
@@ -63,6 +65,8 @@ static void XMLCALL on_end(void *context, const XML_Char *name)
 static void XMLCALL on_text(void *context, const XML_Char *text, int size)
 {
     xml *x = context;
+    if (x->status != BW_OK)
+        return;
     if ((size_t)size > XML_TEXT_MAX - x->text_size) {
         stop(x, BW_CORRUPT);
         return;

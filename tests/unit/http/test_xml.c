@@ -89,6 +89,19 @@ static void test_limits(void **state)
     memcpy(document + 3 + XML_TEXT_MAX + 1, "</a>", 5);
     assert_int_equal(feed(document, 1000, 1u << 20, &h), BW_CORRUPT);
     free(document);
+    /* Empty elements beyond a limit: their end comes all the same, and is not told. */
+    static char long_name[XML_PATH_MAX + 16];
+    memset(long_name, 'n', sizeof long_name - 1);
+    long_name[0] = '<';
+    memcpy(long_name + sizeof long_name - 3, "/>", 3);
+    h.size = 0;
+    h.text[0] = '\0';
+    assert_int_equal(feed(long_name, 1000, 4096, &h), BW_CORRUPT);
+    assert_string_equal(h.text, "");
+    assert_int_equal(
+        feed("<a><b><c><d><e><f><g><h><i/></h></g></f></e></d></c></b></a>", 1000, 4096, &h),
+        BW_CORRUPT);
+    assert_string_equal(h.text, "");
     char deep[512] = "";
     char name[200];
     memset(name, 'n', sizeof name - 1);
