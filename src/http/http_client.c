@@ -153,6 +153,9 @@ static void drop_handle(http_client *c, http_request *r)
 {
     if (r->easy == NULL)
         return;
+    /* Tokens are among them. */
+    for (struct curl_slist *line = r->lines; line != NULL; line = line->next)
+        secret_wipe(line->data, strlen(line->data));
     curl_slist_free_all(r->lines);
     r->lines = NULL;
     if (c->spares < SPARE_HANDLES_MAX) {
@@ -309,6 +312,7 @@ void http_submit(http_client *c, http_request *r)
     http_head_init(&r->head);
     r->end = HTTP_ANSWERED;
     r->why[0] = '\0';
+    r->starved = false;
     r->piece = r->piece_at = 0;
     r->sends = 0;
     r->lines = NULL;
@@ -327,6 +331,7 @@ void http_submit(http_client *c, http_request *r)
     if (r->easy == NULL || !set_headers(c, r) || set_up(c, r, &origin) != CURLE_OK ||
         curl_multi_add_handle(c->multi, r->easy) != CURLM_OK) {
         drop_handle(c, r);
+        r->starved = true;
         refuse(c, r, HTTP_NOT_SENT, "no memory for a request");
         return;
     }

@@ -54,6 +54,7 @@ struct http_request {
     http_end end;
     http_head head;
     char why[HTTP_WHY_MAX]; /* "" when it was answered */
+    bool starved;           /* not sent for want of memory */
 
     /* The client's. */
     http_request *next;

@@ -149,6 +149,9 @@ bw_status uri_parse_origin(const char *text, uri_origin *out, bw_error *error)
         }
         good = good && (*rest == '\0' || strcmp(rest, "/") == 0);
     }
+    if (!good && strchr(text, '@') != NULL) /* there may be a password before it */
+        return error_set(error, BW_INVALID,
+                         "an endpoint is https://host or https://host:port, nothing more");
     if (!good)
         return error_set(error, BW_INVALID,
                          "endpoint \"%.120s\": write https://host or https://host:port, nothing "

@@ -3,6 +3,7 @@
 #include "http/xml.h"
 
 #include "base/alloc.h"
+#include "http/secret.h"
 
 #include <expat.h>
 #include <limits.h>
@@ -113,6 +114,7 @@ void xml_free(xml *x)
     if (x == NULL)
         return;
     XML_ParserFree(x->parser);
+    secret_wipe(x, sizeof *x); /* there may have been keys in it */
     mem_free(x);
 }
 

@@ -5,6 +5,10 @@
 #include "codec/key.h"
 
 #include <string.h>
+#include <time.h>
+
+#define PROBE_WAIT_MS 10
+#define PROBE_WAIT_MS_MAX 1280
 
 static bool is_key_byte(char c)
 {
@@ -178,6 +182,12 @@ static bw_status probe_failed(const store_op *op, const char *what, bw_error *er
     return store_op_status(op);
 }
 
+static void pause_ms(int64_t ms)
+{
+    const struct timespec wait = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * NS_PER_MS};
+    (void)nanosleep(&wait, NULL);
+}
+
 static bw_status probe_create(store *s, const char *key, const char *text, store_outcome expected,
                               const char *what, bw_error *error)
 {
@@ -189,7 +199,13 @@ static bw_status probe_create(store *s, const char *key, const char *text, store
     store_op_init(&op, STORE_CREATE, key);
     op.pieces = &piece;
     op.piece_count = 1;
-    const store_outcome outcome = store_run(s, &op);
+    store_outcome outcome = store_run(s, &op);
+    /* Nothing landed: it is no second create. No decorator repeats one. */
+    for (int64_t wait_ms = PROBE_WAIT_MS; outcome == STORE_RETRY && wait_ms <= PROBE_WAIT_MS_MAX;
+         wait_ms *= 2) {
+        pause_ms(wait_ms);
+        outcome = store_run(s, &op);
+    }
     if (outcome == expected)
         return BW_OK;
     if (outcome == STORE_CREATED) /* the one that must not have been */

@@ -72,6 +72,30 @@ static bool reads_object(const store_op *op)
     return op->kind == STORE_GET || op->kind == STORE_READ || op->kind == STORE_HEAD;
 }
 
+static const char *keys_of(const net_call *call)
+{
+    const net_dialect *d = call->owner->backend->dialect;
+    return d->keys != NULL ? d->keys(call) : "";
+}
+
+/* Refused for keys that have ended, where others are on their way: nothing was applied, a create
+ * neither, and whoever asks again asks with the new ones. */
+static bool fail_expired(net_call *call, const net_error *e, store_outcome outcome)
+{
+    char why[512];
+    const net_dialect *d = call->owner->backend->dialect;
+    const int status = call->http.head.status;
+    if (d->expired == NULL || (outcome != STORE_FATAL && outcome != STORE_DENIED) ||
+        !d->expired(call, e, why, sizeof why))
+        return false;
+    store_op_end(call->op, STORE_RETRY, BW_DENIED,
+                 "%s: %s answered %d%s%s: the keys (%s) have expired, and new ones %s%s",
+                 store_op_name(call->op->kind), place_of(call), status,
+                 e->code[0] != '\0' ? " " : "", e->code, keys_of(call),
+                 why[0] != '\0' ? "did not come: " : "are fetched", why);
+    return true;
+}
+
 void net_fail(net_call *call, const net_error *e)
 {
     store_op *op = call->op;
@@ -86,15 +110,19 @@ void net_fail(net_call *call, const net_error *e)
         op->outcome = outcome;
         return;
     }
+    if (fail_expired(call, e, outcome))
+        return;
+    const char *keys = meaning == BW_DENIED ? keys_of(call) : "";
     if (meaning == BW_OK) /* a failure inside an answer that says that all is well */
         outcome = op->kind == STORE_CREATE ? STORE_UNKNOWN : STORE_RETRY;
     if (meaning == BW_OK || meaning == BW_NOT_FOUND)
         meaning = BW_IO;
-    store_op_end(op, outcome, meaning, "%s: %s answered %d%s%s%s%s%s%s%s%s%s%s",
+    store_op_end(op, outcome, meaning, "%s: %s answered %d%s%s%s%s%s%s%s%s%s%s%s%s",
                  store_op_name(op->kind), place_of(call), head->status,
                  e->code[0] != '\0' ? " " : "", e->code, e->message[0] != '\0' ? ": " : "",
-                 e->message, row->advice, region[0] != '\0' ? "; the bucket's region is " : "",
-                 region, head->request_id[0] != '\0' ? " (request " : "", head->request_id,
+                 e->message, row->advice, keys[0] != '\0' ? "; the keys are from " : "", keys,
+                 region[0] != '\0' ? "; the bucket's region is " : "", region,
+                 head->request_id[0] != '\0' ? " (request " : "", head->request_id,
                  head->request_id[0] != '\0' ? ")" : "");
 }
 

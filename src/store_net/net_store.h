@@ -56,6 +56,11 @@ typedef struct net_dialect {
     /** A list or a batch delete was answered 2xx: ends the operation, true; or false, and another
      * request follows. */
     bool (*end)(net_call *call);
+    /** Optional: refused for keys that have ended, where others are on their way: true, and `why`
+     * says what became of those. */
+    bool (*expired)(const net_call *call, const net_error *e, char *why, size_t capacity);
+    /** Optional: where the keys of the request are from; "" without any. */
+    const char *(*keys)(const net_call *call);
     /** Forgets what an answer left in the call; at its end with `final` all memory. */
     void (*clear)(net_call *call, bool final);
     /** Frees a backend, which begins with a net_backend. */

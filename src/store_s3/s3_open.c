@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 /* ---- calls and backends ---- */
 
@@ -14,6 +15,8 @@ static void clear_call(net_call *net, bool final)
     xml_free(call->reader);
     call->reader = NULL;
     s3_page_clear(&call->page);
+    s3_keyset_give(call->keys);
+    call->keys = NULL;
     if (call->authorization.data != NULL)
         secret_wipe(call->authorization.data, call->authorization.capacity);
     if (!final)
@@ -27,7 +30,7 @@ static void clear_call(net_call *net, bool final)
 static void free_backend(net_backend *net)
 {
     s3_backend *b = (s3_backend *)net;
-    s3_credentials_clear(&b->credentials);
+    s3_keyring_free(b->keyring);
     mem_free(b->origin);
     mem_free(b->host);
     mem_free(b->folder);
@@ -44,6 +47,8 @@ const net_dialect s3_dialect = {
     .error = s3_answer_error,
     .sink = s3_answer_sink,
     .end = s3_answer_end,
+    .expired = s3_answer_expired,
+    .keys = s3_answer_keys,
     .clear = clear_call,
     .free_backend = free_backend,
 };
@@ -81,12 +86,11 @@ static bw_status check_bucket(const char *bucket, bw_error *error)
 
 /* ---- the place ---- */
 
-static bw_status find_endpoint(const s3_options *options, const s3_backend *b, uri_origin *origin,
-                               bw_error *error)
+static bw_status find_endpoint(const s3_options *options, const s3_settings *settings,
+                               const s3_backend *b, uri_origin *origin, bw_error *error)
 {
     char text[S3_TEXT_MAX];
-    const char *endpoint =
-        options->endpoint[0] != '\0' ? options->endpoint : b->credentials.endpoint;
+    const char *endpoint = options->endpoint[0] != '\0' ? options->endpoint : settings->endpoint;
     if (endpoint[0] == '\0') {
         const bool china = strncmp(b->region, "cn-", 3) == 0;
         (void)snprintf(text, sizeof text, "https://s3.%s.amazonaws.com%s", b->region,
@@ -106,20 +110,21 @@ static bool is_virtual(const s3_options *options, const uri_origin *origin)
     return aws && strchr(options->bucket, '.') == NULL;
 }
 
-static bw_status set_place(const s3_options *options, s3_backend *b, bw_error *error)
+static bw_status set_place(const s3_options *options, const s3_settings *settings, s3_backend *b,
+                           bw_error *error)
 {
     uri_origin origin;
     bw_status status = BW_OK;
     char port[8] = "";
-    const char *region = options->region[0] != '\0'         ? options->region
-                         : b->credentials.region[0] != '\0' ? b->credentials.region
-                                                            : "us-east-1";
+    const char *region = options->region[0] != '\0'    ? options->region
+                         : settings->region[0] != '\0' ? settings->region
+                                                       : "us-east-1";
     if (strspn(region, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_") !=
         strlen(region))
         return error_set(error, BW_INVALID, "region \"%.60s\" is no name of a region", region);
     b->region = net_text(&status, "%s", region);
     BW_TRY(status);
-    BW_TRY(find_endpoint(options, b, &origin, error));
+    BW_TRY(find_endpoint(options, settings, b, &origin, error));
     const bool own_host = is_virtual(options, &origin);
     if (origin.port != 0)
         (void)snprintf(port, sizeof port, ":%u", origin.port);
@@ -131,11 +136,41 @@ static bw_status set_place(const s3_options *options, s3_backend *b, bw_error *e
     b->prefix = net_text(&status, "%s%s", options->prefix, options->prefix[0] != '\0' ? "/" : "");
     b->net.name = net_text(&status, "s3://%s", options->bucket);
     b->net.key_bytes_max = STORE_KEY_MAX - (uint32_t)strlen(b->prefix != NULL ? b->prefix : "");
-    const char *ca_file = options->ca_file[0] != '\0' ? options->ca_file : b->credentials.ca_file;
+    const char *ca_file = options->ca_file[0] != '\0' ? options->ca_file : settings->ca_file;
     if (ca_file[0] != '\0')
         b->net.ca_file = net_text(&status, "%s", ca_file);
     b->sign_body =
         options->sign_body == S3_SIGN_ALWAYS || (options->sign_body == S3_SIGN_AUTO && !origin.tls);
+    return status;
+}
+
+/* Takes over `environment`. */
+static bw_status find_keys(const s3_options *options, const s3_settings *settings,
+                           s3_environment *environment, s3_backend *b, bw_error *error)
+{
+    s3_chain chain = {.settings = *settings, .plain_http = options->plain_http};
+    /* The token service is asked as the store is. */
+    (void)snprintf(chain.settings.region, sizeof chain.settings.region, "%s", b->region);
+    (void)snprintf(chain.settings.ca_file, sizeof chain.settings.ca_file, "%s",
+                   b->net.ca_file != NULL ? b->net.ca_file : "");
+    return s3_keyring_open(&chain, environment, &b->keyring, error);
+}
+
+static bw_status set_up(const s3_options *options, s3_backend *b, bw_error *error)
+{
+    s3_settings settings;
+    s3_environment *environment = s3_environment_copy(environ);
+    if (environment == NULL)
+        return error_set(error, BW_NOMEM, "no memory for a store");
+    bw_status status = s3_settings_find(options->profile, environment, &settings, error);
+    if (status == BW_OK) {
+        status = set_place(options, &settings, b, error);
+        if (status == BW_NOMEM)
+            (void)error_set(error, status, "no memory for a store");
+    }
+    if (status == BW_OK && !options->anonymous)
+        return find_keys(options, &settings, environment, b, error);
+    s3_environment_free(environment);
     return status;
 }
 
@@ -147,14 +182,7 @@ bw_status s3_store_open(const s3_options *options, store **out, bw_error *error)
     if (b == NULL)
         return error_set(error, BW_NOMEM, "no memory for a store");
     net_backend_init(&b->net, &s3_dialect, options->request_timeout_ns, options->plain_http);
-    b->anonymous = options->anonymous;
-    bw_status status = s3_credentials_find(options->profile, options->anonymous,
-                                           s3_environment_system(), &b->credentials, error);
-    if (status == BW_OK) {
-        status = set_place(options, b, error);
-        if (status == BW_NOMEM)
-            (void)error_set(error, status, "no memory for a store");
-    }
+    bw_status status = set_up(options, b, error);
     if (status == BW_OK)
         status = net_store_new(&b->net, out, error);
     net_backend_release(&b->net); /* the handle has its own reference */

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The BatchWeave authors
 // SPDX-License-Identifier: Apache-2.0
 /* The files of AWS's command line: sections of name = value. */
-#include "store_s3/s3_credentials.h"
+#include "store_s3/s3_profile.h"
 
 #include <string.h>
 

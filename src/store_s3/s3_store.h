@@ -31,7 +31,8 @@ typedef struct s3_options {
     int64_t request_timeout_ns; /* of one attempt; large bodies get more */
 } s3_options;
 
-/** Nothing is sent. BW_INVALID, BW_DENIED (no credentials), BW_UNSUPPORTED, BW_NOMEM. */
+/** Nothing is sent to the store; a service that hands out keys may be asked. BW_INVALID, BW_DENIED
+ * (no credentials), BW_UNSUPPORTED, BW_NOMEM. */
 bw_status s3_store_open(const s3_options *options, store **out, bw_error *error);
 
 #endif

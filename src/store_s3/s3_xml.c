@@ -3,11 +3,11 @@
 #include "store_s3/s3_xml.h"
 
 #include "base/alloc.h"
+#include "http/isotime.h"
 #include "http/uri.h"
 #include "store/driver.h"
 
 #include <string.h>
-#include <time.h>
 
 static bool parse_number(const char *text, uint64_t *out)
 {
@@ -61,31 +61,6 @@ void s3_error_parse(const void *bytes, size_t size, net_error *out)
 
 /* ---- a page of a listing ---- */
 
-static bool two(const char *text, int *out)
-{
-    if (text[0] < '0' || text[0] > '9' || text[1] < '0' || text[1] > '9')
-        return false;
-    *out = (text[0] - '0') * 10 + text[1] - '0';
-    return true;
-}
-
-/* 2009-10-12T17:50:30.000Z; 0 when it is anything else. */
-static int64_t parse_time(const char *text)
-{
-    struct tm t = {0};
-    int century = 0;
-    int year = 0;
-    int month = 0;
-    if (strlen(text) < 20 || text[10] != 'T' || !two(text, &century) || !two(text + 2, &year) ||
-        !two(text + 5, &month) || !two(text + 8, &t.tm_mday) || !two(text + 11, &t.tm_hour) ||
-        !two(text + 14, &t.tm_min) || !two(text + 17, &t.tm_sec))
-        return 0;
-    t.tm_year = century * 100 + year - 1900;
-    t.tm_mon = month - 1;
-    const time_t seconds = timegm(&t);
-    return seconds > 0 ? (int64_t)seconds * 1000 : 0;
-}
-
 static bw_status take_entry(s3_page *page)
 {
     if (page->name == NULL)
@@ -112,7 +87,7 @@ static bw_status on_page(void *context, const char *path, const char *text)
     if (strcmp(field, "Size") == 0)
         return parse_number(text, &page->bytes) ? BW_OK : BW_CORRUPT;
     if (strcmp(field, "LastModified") == 0)
-        page->modified_ms = parse_time(text);
+        page->modified_ms = iso_time_ms(text);
     else if (strcmp(name, "IsTruncated") == 0)
         page->truncated = strcmp(text, "true") == 0;
     else if (strcmp(name, "EncodingType") == 0)

@@ -3,7 +3,7 @@
 /* The files of AWS's command line: a section of settings. */
 #include "base/alloc.h"
 #include "fuzz.h"
-#include "store_s3/s3_credentials.h"
+#include "store_s3/s3_profile.h"
 #include <string.h>
 
 static void check_setting(void *context, const char *name, const char *value)

@@ -78,6 +78,16 @@ PROFILES = [
     "[open\nc=1",
 ]
 
+KEY_DOCUMENTS = [
+    'J{"Code": "Success", "Odd": [1, {"a": null}], "AccessKeyId": "A\\u0042", "SecretAccessKey": "k/+",'
+    '"Token": "t==", "Expiration": "2030-01-31T12:00:00.5+02:30"}\n',
+    'J{"AccessKeyId":"A","SecretAccessKey":"k"}', 'J{"Code":"Failed"}', 'J{"AccessKeyId":1,"Token":"a b"}', 'J{}',
+    'J{"AccessKeyId":"A","SecretAccessKey":"k","Expiration":"2001-01-31T12:00:00-0130"}', 'J{"AccessKeyId":"A\\u0000"}',
+    'J{"AccessKeyId":"A b","SecretAccessKey":"k","Expiration":"soon"}',
+    "Wa \"b \\\" c\" 'd\\'e f\\ g", "W", "Wa 'b", "Wa b c d e f g h i", "T2009-10-12T17:50:30Z", "T2009-10-12T17:5:30Z",
+    "T1969-01-01T00:00:00+01", "T2009-10-12T17:50:30+0a00",
+]
+
 ENTRY = "<Contents><Key>%s</Key><LastModified>2009-10-12T17:50:30.000Z</LastModified><Size>%s</Size></Contents>"
 
 S3_XML = [
@@ -242,6 +252,8 @@ def seeds():
         yield "head", text.encode()
     for text in PROFILES:
         yield "profile", text.encode()
+    for text in KEY_DOCUMENTS:
+        yield "keys", text.encode()
     for text in AZURE_XML:
         yield "azurexml", b"\x80" + text.encode()
     for text in GCS_JSON:

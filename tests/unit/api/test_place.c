@@ -136,7 +136,8 @@ static int set_environment(void **state)
         "HOME",        "GOOGLE_OAUTH_ACCESS_TOKEN"};
     for (size_t i = 0; i < sizeof off / sizeof off[0]; i++)
         (void)unsetenv(off[i]);
-    return setenv("AZURE_STORAGE_KEY", "cGxhbnRlZA==", 1) |
+    return setenv("AWS_EC2_METADATA_DISABLED", "true", 1) |
+           setenv("AZURE_STORAGE_KEY", "cGxhbnRlZA==", 1) |
            setenv("AWS_ACCESS_KEY_ID", "AKIDTEST", 1) |
            setenv("AWS_SECRET_ACCESS_KEY", "planted-secret", 1);
 }

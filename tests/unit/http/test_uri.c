@@ -120,6 +120,18 @@ static void test_origins(void **state)
     }
 }
 
+static void test_a_password_is_not_repeated(void **state)
+{
+    (void)state;
+    uri_origin o;
+    bw_error *error = bw_error_new();
+    assert_int_equal(uri_parse_origin("https://user:planted@host", &o, error), BW_INVALID);
+    assert_null(strstr(bw_error_message(error), "planted"));
+    assert_int_equal(uri_parse_origin("https://host/folder", &o, error), BW_INVALID);
+    assert_non_null(strstr(bw_error_message(error), "host/folder"));
+    bw_error_free(error);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -127,6 +139,7 @@ int main(void)
         cmocka_unit_test(test_query_is_in_byte_order_of_its_encoded_form),
         cmocka_unit_test(test_decode),
         cmocka_unit_test(test_origins),
+        cmocka_unit_test(test_a_password_is_not_repeated),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

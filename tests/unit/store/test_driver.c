@@ -110,7 +110,9 @@ typedef enum lie {
     LIE_READS_WRONG,
     LIE_LOSES,
     LIE_DENIES,
-    LIE_CLAIMS
+    LIE_CLAIMS,
+    LIE_BUSY,      /* every other create: nothing landed */
+    LIE_BUSY_EVER, /* all of them */
 } lie;
 
 typedef struct liar {
@@ -119,13 +121,15 @@ typedef struct liar {
     char content[16];
     size_t size;
     bool exists;
-    int deletes;
+    int creates, deletes;
     op_queue complete;
 } liar;
 
 static void liar_create(liar *l, store_op *op)
 {
-    if (l->lie == LIE_DENIES) {
+    if (l->lie == LIE_BUSY_EVER || (l->lie == LIE_BUSY && l->creates++ % 2 == 0)) {
+        store_op_end(op, STORE_RETRY, BW_IO, "not now");
+    } else if (l->lie == LIE_DENIES) {
         store_op_end(op, STORE_FATAL, BW_DENIED, "no right to create");
     } else if (l->exists && l->lie != LIE_OVERWRITES) {
         op->outcome = STORE_EXISTS;
@@ -180,6 +184,8 @@ static void test_probe_refuses_liars(void **state)
         {LIE_LOSES, BW_STORE_UNSAFE, "NOT_FOUND", 1},
         {LIE_CLAIMS, BW_STORE_UNSAFE, "EXISTS", 0},
         {LIE_DENIES, BW_DENIED, "no right", 0},
+        {LIE_BUSY, BW_OK, "", 1},
+        {LIE_BUSY_EVER, BW_IO, "not now", 0},
     };
     bw_error *error = bw_error_new();
     for (size_t i = 0; i < sizeof expected / sizeof expected[0]; i++) {
