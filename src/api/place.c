@@ -112,9 +112,16 @@ static bw_status open_s3(const bucket_url *u, const bw_config *config, store **o
         .plain_http = NUMBER(PLAIN_HTTP) != 0,
         .request_timeout_ns = (int64_t)NUMBER(REQUEST_TIMEOUT),
     };
+    const store_pacing pacing = {
+        .requests_max = (uint32_t)NUMBER(REQUESTS),
+        .retry_percent = (uint32_t)NUMBER(RETRY_BUDGET),
+        .hedge = NUMBER(HEDGE) != 0,
+    };
 #undef TEXT
 #undef NUMBER
-    return s3_store_open(&options, out, error);
+    BW_TRY(s3_store_open(&options, out, error));
+    (*out)->pacing = pacing;
+    return BW_OK;
 }
 
 bw_status place_open(const char *url, const bw_config *config, bool writable, store **out,

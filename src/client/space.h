@@ -38,6 +38,7 @@ struct bw_space {
     atomic_uint users;                    /* open producers and consumers */
     atomic_bool begun;                    /* a consumer has */
     store *workers[EXECUTOR_THREADS_MAX]; /* each touched by one executor thread only */
+    store_retry_purse *purse;             /* NULL: retries without a budget */
     lock lock;                            /* guards the fields below */
     store *base;
     chain *chain; /* the follower's once it runs */

@@ -90,6 +90,8 @@ static void fail(s3_call *call, const s3_error *e)
     if (strcmp(e->code, "RequestTimeTooSkewed") == 0)
         learn_skew(call);
     const store_outcome outcome = outcome_of(op, row);
+    op->throttled = head->status == 429 || head->status == 503;
+    op->retry_after_ns = head->retry_after_s > 0 ? head->retry_after_s * NS_PER_S : 0;
     if (outcome == STORE_NOT_FOUND || outcome == STORE_EXISTS) {
         op->outcome = outcome;
         return;

@@ -69,6 +69,7 @@ static void s3_submit(store *base, store_op *op)
         return;
     }
     call->op = op;
+    op->driver = call;
     call->owner = s;
     call->delete_at = 0;
     call->asks_size = false;
@@ -141,6 +142,17 @@ static void s3_cancel(store *base)
     http_cancel(s3_of(base)->client);
 }
 
+static void s3_take_back(store *base, store_op *op)
+{
+    s3_store *s = s3_of(base);
+    if (op_queue_remove(&s->complete, op))
+        return;
+    s3_call *call = op->driver;
+    http_take_back(s->client, &call->http);
+    s->flying--;
+    call_give(s, call);
+}
+
 static void s3_wake(store *base)
 {
     http_wake(s3_of(base)->client);
@@ -160,6 +172,7 @@ static const store_driver s3_driver = {
     .probe = store_probe_by_ops,
     .wake = s3_wake,
     .cancel = s3_cancel,
+    .take_back = s3_take_back,
 };
 
 bw_status s3_store_new(s3_backend *b, store **out, bw_error *error)
@@ -167,7 +180,9 @@ bw_status s3_store_new(s3_backend *b, store **out, bw_error *error)
     s3_store *s = mem_zalloc(sizeof *s);
     if (s == NULL)
         return error_set(error, BW_NOMEM, "no memory for a store");
-    s->base = (store){.driver = &s3_driver, .inflight_max = b->http.connections_max};
+    s->base = (store){.driver = &s3_driver,
+                      .features = STORE_TAKES_BACK,
+                      .inflight_max = b->http.connections_max};
     const bw_status status = http_client_new(&b->http, &s->client, error);
     if (status != BW_OK) {
         mem_free(s);
