@@ -226,6 +226,52 @@ static void test_cancel_and_close(void **state)
     store_close(f.store);
 }
 
+/* What an answer makes room for is sent before the caller has the answer. */
+static void test_room_is_used_at_once(void **state)
+{
+    (void)state;
+    fixture f = {0};
+    open_on(&f, 1);
+    store_op ops[2];
+    store_op *done[1];
+    for (int i = 0; i < 2; i++)
+        submit(f.store, &ops[i], 'k');
+    assert_int_equal(store_poll(f.store, done, 1, TIME_NEVER), 1);
+    assert_int_equal(f.space.in_flight, 1);
+    assert_int_equal(poll_all(f.store, 1), 1);
+    store_close(f.store);
+}
+
+/* A turn that came and was not taken is given back. */
+static void test_a_turn_that_is_not_taken(void **state)
+{
+    (void)state;
+    for (int closes = 0; closes < 2; closes++) {
+        fixture f = {0};
+        open_on(&f, 1);
+        store *other = NULL;
+        assert_int_equal(store_clone(f.store, &other, NULL), BW_OK);
+        store_op ops[2];
+        store_op *done[1];
+        submit(f.store, &ops[0], 'k');
+        submit(other, &ops[1], 'o');
+        assert_int_equal(poll_all(f.store, 1), 1); /* from here on it is the other's */
+        if (closes > 0)
+            store_close(other);
+        else
+            store_cancel(other);
+        submit(f.store, &ops[0], 'k');
+        assert_int_equal(f.space.in_flight, 1);
+        assert_int_equal(poll_all(f.store, 1), 1);
+        if (closes == 0) {
+            assert_int_equal(store_poll(other, done, 1, 0), 1);
+            assert_int_equal(ops[1].outcome, STORE_RETRY);
+            store_close(other);
+        }
+        store_close(f.store);
+    }
+}
+
 static void test_nothing_in_flight(void **state)
 {
     (void)state;
@@ -330,6 +376,8 @@ int main(void)
         cmocka_unit_test(test_creates_are_never_repeated),
         cmocka_unit_test(test_who_never_polls_stops_nobody),
         cmocka_unit_test(test_cancel_and_close),
+        cmocka_unit_test(test_room_is_used_at_once),
+        cmocka_unit_test(test_a_turn_that_is_not_taken),
         cmocka_unit_test(test_nothing_in_flight),
         cmocka_unit_test(test_threads),
         cmocka_unit_test(test_wake_ends_a_wait),
