@@ -102,6 +102,10 @@ bw_status bench_alone(uint32_t rounds, bench_side side, bench_spread *out, bw_er
 bw_status bench_turns(uint32_t rounds, bench_side a, bench_side other, bench_pair *out,
                       bw_error *error);
 
+/** The next word of a list with commas; false at its end, or where a word is empty or too long. */
+#define BENCH_WORD_BYTES 32u
+bool bench_next_word(const char **list, char word[BENCH_WORD_BYTES]);
+
 /** Nanoseconds, monotonic. */
 int64_t bench_now(void);
 /** Error from errno. */
@@ -134,5 +138,15 @@ typedef struct bench_virtual {
     bool json;
 } bench_virtual;
 bw_status bench_cadence_virtual(const bench_virtual *v, bw_error *error);
+
+/** The same with real processes, on the file store with requests that take so long. */
+typedef struct bench_real {
+    uint32_t seconds, rounds;
+    double read_ms, write_ms;  /* 0: as the disk does */
+    const char *disk, *memory; /* own directories */
+    const char *policies, *producers;
+    bool json;
+} bench_real;
+bw_status bench_cadence_real(const bench_real *plan, bw_error *error);
 
 #endif

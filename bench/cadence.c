@@ -10,24 +10,11 @@
 #include <string.h>
 #include <time.h>
 
-#define WORD_BYTES 32u
 #define MINUTES_MAX 100000u
 
 static const char *const usual_policies =
-    "naive,fixed:10,fixed:100,incr,aimd:interval,aimd:rate,dac";
+    "naive,fixed:10,fixed:100,incr,aimd:interval,aimd:rate,dac,turn";
 static const char *const usual_producers = "2,8,32,128";
-
-/** The next word of a list with commas; false at its end. */
-static bool next_word(const char **list, char word[WORD_BYTES])
-{
-    const size_t size = strcspn(*list, ",");
-    if (size == 0 || size >= WORD_BYTES)
-        return false;
-    memcpy(word, *list, size);
-    word[size] = '\0';
-    *list += size + ((*list)[size] == ',');
-    return true;
-}
 
 static double processor_seconds(void)
 {
@@ -103,8 +90,8 @@ static bw_status run_policies(const bench_virtual *v, const pacing_case *scene, 
                               bw_error *error)
 {
     const char *policies = v->policies != NULL ? v->policies : usual_policies;
-    char policy[WORD_BYTES];
-    while (next_word(&policies, policy)) {
+    char policy[BENCH_WORD_BYTES];
+    while (bench_next_word(&policies, policy)) {
         pacing_plan plan = pacing_plan_usual(policy, producers);
         plan.scene = scene;
         plan.span_ns = (int64_t)v->minutes * 60 * NS_PER_S;
@@ -117,8 +104,8 @@ static bw_status run_policies(const bench_virtual *v, const pacing_case *scene, 
 static bw_status run_producers(const bench_virtual *v, const pacing_case *scene, bw_error *error)
 {
     const char *list = v->producers != NULL ? v->producers : usual_producers;
-    char word[WORD_BYTES];
-    while (next_word(&list, word)) {
+    char word[BENCH_WORD_BYTES];
+    while (bench_next_word(&list, word)) {
         char *end = NULL;
         const unsigned long producers = strtoul(word, &end, 10);
         if (*end != '\0' || producers < 1 || producers > PACING_PRODUCERS_MAX)
@@ -132,14 +119,14 @@ static bw_status run_producers(const bench_virtual *v, const pacing_case *scene,
 bw_status bench_cadence_virtual(const bench_virtual *v, bw_error *error)
 {
     const char *cases = v->cases != NULL ? v->cases : pacing_cases[0].name;
-    char name[WORD_BYTES];
+    char name[BENCH_WORD_BYTES];
     if (v->minutes < 1 || v->minutes > MINUTES_MAX)
         return error_set(error, BW_INVALID, "1 … %u minutes", MINUTES_MAX);
     if (!v->json)
         printf("%-14s %9s %-7s %9s %9s %8s %8s %8s %8s %13s %9s %7s %8s %6s\n", "policy",
                "producers", "case", "commits/s", "batches/s", "success%", "lag p50", "p99", "max s",
                "run p50/p99", "manifest", "reads", "pin p99", "cpu s");
-    while (next_word(&cases, name)) {
+    while (bench_next_word(&cases, name)) {
         const pacing_case *scene = pacing_case_named(name);
         if (scene == NULL)
             return error_set(

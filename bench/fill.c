@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 bw_status fill_url(const char *parent, const char *name, char *url, bw_error *error)
@@ -127,6 +128,29 @@ bw_status fill_more(const char *url, const fill_plan *plan, bw_error *error)
     bw_runtime *runtime = NULL;
     BW_TRY(bw_runtime_open(NULL, &runtime, error));
     const bw_status status = publish_plan(runtime, url, "more", plan, error);
+    bw_runtime_close(runtime);
+    return status;
+}
+
+static int find_steps(void *context, const char *json)
+{
+    uint64_t *steps = context;
+    const char *at = strstr(json, "\"next_step\":");
+    if (at != NULL)
+        *steps = strtoull(strchr(at, ':') + 1, NULL, 10);
+    return 0;
+}
+
+bw_status fill_count_steps(const char *url, uint64_t *steps, bw_error *error)
+{
+    bw_runtime *runtime = NULL;
+    bw_space *space = NULL;
+    bw_status status = bw_runtime_open(NULL, &runtime, error);
+    if (status == BW_OK)
+        status = bw_space_open(runtime, url, NULL, BW_FOREVER, &space, error);
+    if (status == BW_OK)
+        status = bw_space_report(space, "info", NULL, find_steps, steps, error);
+    bw_space_close(space);
     bw_runtime_close(runtime);
     return status;
 }

@@ -24,6 +24,9 @@ bw_status fill_more(const char *url, const fill_plan *plan, bw_error *error);
 bw_status fill_put(bw_producer *producer, const fill_plan *plan, uint64_t step,
                    const uint8_t *bytes, bw_error *error);
 
+/** The steps of the namespace by its own report. */
+bw_status fill_count_steps(const char *url, uint64_t *steps, bw_error *error);
+
 /** Properties as name, value, name, value, …, NULL. */
 bw_status fill_config(const char *const *pairs, bw_config **config, bw_error *error);
 

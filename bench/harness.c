@@ -13,6 +13,17 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+bool bench_next_word(const char **list, char word[BENCH_WORD_BYTES])
+{
+    const size_t size = strcspn(*list, ",");
+    if (size == 0 || size >= BENCH_WORD_BYTES)
+        return false;
+    memcpy(word, *list, size);
+    word[size] = '\0';
+    *list += size + ((*list)[size] == ',');
+    return true;
+}
+
 int64_t bench_now(void)
 {
     return clock_now(clock_system());

@@ -35,7 +35,7 @@ static const bench_group groups[] = {
     {"lifecycle", "bytes on the store while checkpoints advance, for 1,010 steps", bench_lifecycle},
 };
 #define GROUP_COUNT (sizeof groups / sizeof groups[0])
-/* No group of rows: it has a clock, options and lines of its own. */
+/* No group of rows: it has a clock or processes, options and lines of its own. */
 static const char cadence_name[] = "cadence";
 
 static void usage(FILE *out)
@@ -43,7 +43,9 @@ static void usage(FILE *out)
     fputs("usage: bw-bench [NAME…] [-o text|json] [--quick] [--rounds N] [--strict]\n"
           "                [--disk DIR] [--memory DIR] [--program PATH]\n"
           "       bw-bench cadence --virtual [-o text|json] [--minutes M] [--producers N,…]\n"
-          "                [--policy P,…] [--case C,…]\n\n"
+          "                [--policy P,…] [--case C,…]\n"
+          "       bw-bench cadence --real [-o text|json] [--seconds S] [--rounds N]\n"
+          "                [--latency READ,WRITE] [--producers N,…] [--policy P,…]\n\n"
           "Measures this machine and BatchWeave on it; all groups without a NAME:\n",
           out);
     for (size_t i = 0; i < GROUP_COUNT; i++)
@@ -56,7 +58,11 @@ static void usage(FILE *out)
         "  --memory DIR    a memory file system (default: /dev/shm)\n"
         "  --program PATH  the batchweave to count requests of (default: found beside bw-bench)\n"
         "  --virtual       of cadence: on a virtual clock, with many producers\n"
-        "  --minutes M     of virtual time (default 10; the paper measured 300)\n",
+        "  --minutes M     of virtual time (default 10; the paper measured 300)\n"
+        "  --real          of cadence: with processes, on the file store\n"
+        "  --seconds S     that count, of each process in each of 2 rounds (default 10)\n"
+        "  --latency R,W   ms that reads and writes take, on the memory file system (default\n"
+        "                  30,60); 0,0: what the disk takes, synced\n",
         out);
 }
 
@@ -130,48 +136,127 @@ static void find_program(char *path)
     snprintf(path, BENCH_PATH_MAX, "batchweave");
 }
 
+enum main_option {
+    OPTION_QUICK = 256,
+    OPTION_ROUNDS,
+    OPTION_STRICT,
+    OPTION_DISK,
+    OPTION_MEMORY,
+    OPTION_PROGRAM,
+    OPTION_VIRTUAL,
+    OPTION_MINUTES,
+    OPTION_PRODUCERS,
+    OPTION_POLICY,
+    OPTION_CASE,
+    OPTION_REAL,
+    OPTION_SECONDS,
+    OPTION_LATENCY,
+    OPTION_END
+};
+#define MAIN_OPTIONS (OPTION_END - OPTION_QUICK)
+
 typedef struct main_options {
     const char *disk, *memory, *program;
-    bool json, strict, is_virtual;
+    bool json, strict, is_virtual, is_real;
+    const char
+        *given[MAIN_OPTIONS]; /* the names of those that were, by their place in main_option */
     bench_virtual virtual_run;
+    bench_real real_run;
 } main_options;
+
+static bool parse_latency(const char *text, bench_real *run)
+{
+    char *comma = NULL, *end = NULL;
+    run->read_ms = strtod(text, &comma);
+    run->write_ms = *comma == ',' ? strtod(comma + 1, &end) : -1;
+    const bool good = end != NULL && end != comma + 1 && *end == '\0' && run->read_ms >= 0 &&
+                      run->write_ms >= 0 && run->read_ms <= 10000 && run->write_ms <= 10000;
+    if (!good)
+        fprintf(stderr, "bw-bench: --latency is two numbers of milliseconds, not %s\n", text);
+    return good;
+}
+
+enum taker { OF_GROUPS = 1, OF_VIRTUAL = 2, OF_REAL = 4, OF_ANY = 7 };
+
+static const struct option table[] = {
+    {"output", required_argument, NULL, 'o'},
+    {"help", no_argument, NULL, 'h'},
+    {"quick", no_argument, NULL, OPTION_QUICK},
+    {"rounds", required_argument, NULL, OPTION_ROUNDS},
+    {"strict", no_argument, NULL, OPTION_STRICT},
+    {"disk", required_argument, NULL, OPTION_DISK},
+    {"memory", required_argument, NULL, OPTION_MEMORY},
+    {"program", required_argument, NULL, OPTION_PROGRAM},
+    {"virtual", no_argument, NULL, OPTION_VIRTUAL},
+    {"minutes", required_argument, NULL, OPTION_MINUTES},
+    {"producers", required_argument, NULL, OPTION_PRODUCERS},
+    {"policy", required_argument, NULL, OPTION_POLICY},
+    {"case", required_argument, NULL, OPTION_CASE},
+    {"real", no_argument, NULL, OPTION_REAL},
+    {"seconds", required_argument, NULL, OPTION_SECONDS},
+    {"latency", required_argument, NULL, OPTION_LATENCY},
+    {NULL, 0, NULL, 0},
+};
+
+static const uint8_t takers[] = {
+    [OPTION_QUICK - OPTION_QUICK] = OF_GROUPS,
+    [OPTION_ROUNDS - OPTION_QUICK] = OF_GROUPS | OF_REAL,
+    [OPTION_STRICT - OPTION_QUICK] = OF_GROUPS,
+    [OPTION_DISK - OPTION_QUICK] = OF_GROUPS | OF_REAL,
+    [OPTION_MEMORY - OPTION_QUICK] = OF_GROUPS | OF_REAL,
+    [OPTION_PROGRAM - OPTION_QUICK] = OF_GROUPS | OF_REAL,
+    [OPTION_VIRTUAL - OPTION_QUICK] = OF_VIRTUAL,
+    [OPTION_MINUTES - OPTION_QUICK] = OF_VIRTUAL,
+    [OPTION_PRODUCERS - OPTION_QUICK] = OF_VIRTUAL | OF_REAL,
+    [OPTION_POLICY - OPTION_QUICK] = OF_VIRTUAL | OF_REAL,
+    [OPTION_CASE - OPTION_QUICK] = OF_VIRTUAL,
+    [OPTION_REAL - OPTION_QUICK] = OF_REAL,
+    [OPTION_SECONDS - OPTION_QUICK] = OF_REAL,
+    [OPTION_LATENCY - OPTION_QUICK] = OF_REAL,
+};
+
+/** Those of cadence; false where it is none, or no good one. */
+static bool take_cadence_option(int option, main_options *options)
+{
+    switch (option) {
+    case OPTION_VIRTUAL:
+        options->is_virtual = true;
+        return true;
+    case OPTION_REAL:
+        options->is_real = true;
+        return true;
+    case OPTION_MINUTES:
+        options->virtual_run.minutes = (uint32_t)strtoul(optarg, NULL, 10);
+        return true;
+    case OPTION_SECONDS:
+        options->real_run.seconds = (uint32_t)strtoul(optarg, NULL, 10);
+        return true;
+    case OPTION_PRODUCERS:
+        options->virtual_run.producers = options->real_run.producers = optarg;
+        return true;
+    case OPTION_POLICY:
+        options->virtual_run.policies = options->real_run.policies = optarg;
+        return true;
+    case OPTION_CASE:
+        options->virtual_run.cases = optarg;
+        return true;
+    case OPTION_LATENCY:
+        return parse_latency(optarg, &options->real_run);
+    default:
+        usage(stderr);
+        return false;
+    }
+}
 
 /** -1: go on; else the exit code. */
 static int parse_options(int argc, char **argv, bench *b, main_options *options)
 {
-    enum {
-        OPTION_QUICK = 256,
-        OPTION_ROUNDS,
-        OPTION_STRICT,
-        OPTION_DISK,
-        OPTION_MEMORY,
-        OPTION_PROGRAM,
-        OPTION_VIRTUAL,
-        OPTION_MINUTES,
-        OPTION_PRODUCERS,
-        OPTION_POLICY,
-        OPTION_CASE
-    };
-    static const struct option table[] = {
-        {"output", required_argument, NULL, 'o'},
-        {"help", no_argument, NULL, 'h'},
-        {"quick", no_argument, NULL, OPTION_QUICK},
-        {"rounds", required_argument, NULL, OPTION_ROUNDS},
-        {"strict", no_argument, NULL, OPTION_STRICT},
-        {"disk", required_argument, NULL, OPTION_DISK},
-        {"memory", required_argument, NULL, OPTION_MEMORY},
-        {"program", required_argument, NULL, OPTION_PROGRAM},
-        {"virtual", no_argument, NULL, OPTION_VIRTUAL},
-        {"minutes", required_argument, NULL, OPTION_MINUTES},
-        {"producers", required_argument, NULL, OPTION_PRODUCERS},
-        {"policy", required_argument, NULL, OPTION_POLICY},
-        {"case", required_argument, NULL, OPTION_CASE},
-        {NULL, 0, NULL, 0},
-    };
     char *end = NULL;
     unsigned long rounds = 0;
-    int option;
-    while ((option = getopt_long(argc, argv, "o:h", table, NULL)) != -1) {
+    int option, index = 0;
+    while ((option = getopt_long(argc, argv, "o:h", table, &index)) != -1) {
+        if (option >= OPTION_QUICK)
+            options->given[option - OPTION_QUICK] = table[index].name;
         switch (option) {
         case 'h':
             usage(stdout);
@@ -193,7 +278,7 @@ static int parse_options(int argc, char **argv, bench *b, main_options *options)
                 fprintf(stderr, "bw-bench: --rounds is 1 … %u\n", BENCH_ROUNDS_MAX);
                 return 1;
             }
-            b->rounds = (uint32_t)rounds;
+            b->rounds = options->real_run.rounds = (uint32_t)rounds;
             break;
         case OPTION_STRICT:
             options->strict = true;
@@ -207,24 +292,9 @@ static int parse_options(int argc, char **argv, bench *b, main_options *options)
         case OPTION_PROGRAM:
             options->program = optarg;
             break;
-        case OPTION_VIRTUAL:
-            options->is_virtual = true;
-            break;
-        case OPTION_MINUTES:
-            options->virtual_run.minutes = (uint32_t)strtoul(optarg, NULL, 10);
-            break;
-        case OPTION_PRODUCERS:
-            options->virtual_run.producers = optarg;
-            break;
-        case OPTION_POLICY:
-            options->virtual_run.policies = optarg;
-            break;
-        case OPTION_CASE:
-            options->virtual_run.cases = optarg;
-            break;
         default:
-            usage(stderr);
-            return 1;
+            if (!take_cadence_option(option, options))
+                return 1;
         }
     }
     return -1;
@@ -238,9 +308,28 @@ static uint32_t count_missed(const bench *b, bool only_counted)
     return missed;
 }
 
-/** In the child: measures and prints. */
-static int measure(bench *b, const main_options *options, char *const *names, int count)
+/** The exit code. */
+static int run_cadence(bench *b, main_options *options)
 {
+    bw_error *error = bw_error_new();
+    if (error == NULL)
+        return 4;
+    options->virtual_run.json = options->real_run.json = options->json;
+    options->real_run.disk = b->disk;
+    options->real_run.memory = b->memory;
+    const bw_status status = options->is_real ? bench_cadence_real(&options->real_run, error)
+                                              : bench_cadence_virtual(&options->virtual_run, error);
+    if (status != BW_OK)
+        fprintf(stderr, "bw-bench: cadence: %s\n", bw_error_message(error));
+    bw_error_free(error);
+    return status == BW_OK ? 0 : status == BW_INVALID ? 1 : 4;
+}
+
+/** In the child: measures and prints. */
+static int measure(bench *b, main_options *options, char *const *names, int count)
+{
+    if (options->is_real)
+        return run_cadence(b, options);
     if (!run_groups(b, names, count))
         return 4;
     if (options->json)
@@ -255,7 +344,7 @@ static int measure(bench *b, const main_options *options, char *const *names, in
 
 /** The child's exit code. The parent outlives an interrupt and a crash, so that the directories are
  * always removed. */
-static int measure_in_child(bench *b, const main_options *options, char *const *names, int count)
+static int measure_in_child(bench *b, main_options *options, char *const *names, int count)
 {
     struct sigaction ignore = {.sa_handler = SIG_IGN};
     struct sigaction interrupt, terminate;
@@ -279,39 +368,54 @@ static int measure_in_child(bench *b, const main_options *options, char *const *
     return WIFEXITED(status) ? WEXITSTATUS(status) : 4;
 }
 
-/** The exit code. */
-static int run_virtual(main_options *options, char **names, int count)
+/** cadence has a clock of its own, or processes: it is named alone, and one of both. */
+static bool cadence_fits(const main_options *options, char *const *names, int count)
 {
-    if (!options->is_virtual || count != 1 || strcmp(names[0], cadence_name) != 0) {
-        fputs(
-            "bw-bench: cadence is measured alone, on a virtual clock: bw-bench cadence --virtual\n",
-            stderr);
-        return 1;
+    const bool named = count == 1 && strcmp(names[0], cadence_name) == 0;
+    const bool fits = named && options->is_virtual != options->is_real;
+    if (!fits)
+        fputs("bw-bench: cadence is measured alone: bw-bench cadence --virtual, on a virtual "
+              "clock, or --real, with processes\n",
+              stderr);
+    return fits;
+}
+
+static bool options_fit(const main_options *options, enum taker taker)
+{
+    for (uint32_t i = 0; i < MAIN_OPTIONS; i++) {
+        if (options->given[i] == NULL || (takers[i] & taker) != 0)
+            continue;
+        fprintf(stderr, "bw-bench: --%s is an option of %s; --help lists them\n", options->given[i],
+                taker == OF_GROUPS             ? "cadence alone"
+                : (takers[i] & OF_GROUPS) != 0 ? "the other groups, and this does not take it"
+                : taker == OF_VIRTUAL          ? "cadence --real"
+                                               : "cadence --virtual");
+        return false;
     }
-    options->virtual_run.json = options->json;
-    bw_error *error = bw_error_new();
-    if (error == NULL)
-        return 4;
-    const bw_status status = bench_cadence_virtual(&options->virtual_run, error);
-    if (status != BW_OK)
-        fprintf(stderr, "bw-bench: cadence: %s\n", bw_error_message(error));
-    bw_error_free(error);
-    return status == BW_OK ? 0 : status == BW_INVALID ? 1 : 4;
+    return true;
 }
 
 int main(int argc, char **argv)
 {
     static bench b = {.rounds = 5};
     const char *temporary = getenv("TMPDIR");
-    main_options options = {.disk = temporary != NULL ? temporary : "/tmp",
-                            .memory = "/dev/shm",
-                            .virtual_run = {.minutes = 10}};
+    main_options options = {
+        .disk = temporary != NULL ? temporary : "/tmp",
+        .memory = "/dev/shm",
+        .virtual_run = {.minutes = 10},
+        .real_run = {.seconds = 10, .rounds = 2, .read_ms = 30, .write_ms = 60}};
     const int early = parse_options(argc, argv, &b, &options);
     if (early >= 0)
         return early;
-    if (options.is_virtual || (optind < argc && strcmp(argv[optind], cadence_name) == 0))
-        return run_virtual(&options, argv + optind, argc - optind);
-    if (!names_known(argv + optind, argc - optind))
+    const bool cadence = options.is_virtual || options.is_real ||
+                         (optind < argc && strcmp(argv[optind], cadence_name) == 0);
+    if (cadence && !cadence_fits(&options, argv + optind, argc - optind))
+        return 1;
+    if (!options_fit(&options, options.is_virtual ? OF_VIRTUAL : cadence ? OF_REAL : OF_GROUPS))
+        return 1;
+    if (options.is_virtual)
+        return run_cadence(&b, &options);
+    if (!cadence && !names_known(argv + optind, argc - optind))
         return 1;
     if (options.program != NULL)
         snprintf(b.program, sizeof b.program, "%s", options.program);

@@ -11,9 +11,9 @@
 #include <time.h>
 
 #define NEXT_ITEM_BYTES 4096u
-/* Half the default of property `prefetch`, so that every item of a burst has been fetched before.
- */
+/* Half of the window, so that every item of a burst has been fetched before. */
 #define NEXT_BURST 4u
+#define NEXT_WINDOW "8"
 #define NEXT_PAUSE_NS (2 * NS_PER_MS)
 
 typedef struct next_side {
@@ -52,7 +52,7 @@ static bw_status run_next(void *context, double *us, bw_error *error)
 
 static bw_status measure(bench *b, bw_space *space, next_side *s, bw_error *error)
 {
-    const char *const pairs[] = {"d", "0", "c", "0", NULL};
+    const char *const pairs[] = {"d", "0", "c", "0", "prefetch", NEXT_WINDOW, NULL};
     bw_config *config = NULL;
     BW_TRY(fill_config(pairs, &config, error));
     bw_status status = bw_consumer_open(space, NULL, config, NULL, BW_FOREVER, &s->consumer, error);

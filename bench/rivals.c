@@ -73,30 +73,6 @@ static void publish_and_exit(const char *url, uint32_t index, uint64_t batches)
     _exit(status == BW_OK ? 0 : 1);
 }
 
-static int find_steps(void *context, const char *json)
-{
-    uint64_t *steps = context;
-    const char *at = strstr(json, "\"next_step\":");
-    if (at != NULL)
-        *steps = strtoull(strchr(at, ':') + 1, NULL, 10);
-    return 0;
-}
-
-/** The steps of the namespace by its own report. */
-static bw_status count_steps(const char *url, uint64_t *steps, bw_error *error)
-{
-    bw_runtime *runtime = NULL;
-    bw_space *space = NULL;
-    bw_status status = bw_runtime_open(NULL, &runtime, error);
-    if (status == BW_OK)
-        status = bw_space_open(runtime, url, NULL, BW_FOREVER, &space, error);
-    if (status == BW_OK)
-        status = bw_space_report(space, "info", NULL, find_steps, steps, error);
-    bw_space_close(space);
-    bw_runtime_close(runtime);
-    return status;
-}
-
 typedef struct rival_side {
     bench *bench;
     uint32_t processes;
@@ -144,7 +120,7 @@ static bw_status run_side(void *context, double *per_s, bw_error *error)
     *per_s = (double)s->batches * 1e9 / (double)(bench_now() - start);
     if (!good)
         return error_set(error, BW_CHILD_FAILED, "a process that published ended with an error");
-    BW_TRY(count_steps(url, &steps, error));
+    BW_TRY(fill_count_steps(url, &steps, error));
     if (steps != s->batches)
         return error_set(error, BW_BUG,
                          "%" PRIu64 " batches were acknowledged, %" PRIu64 " steps are there",

@@ -145,14 +145,19 @@ bw_status cli_output_failed(cli *c)
 
 bw_status cli_open(cli *c, const char *mode)
 {
+    return cli_resume(c, mode, NULL);
+}
+
+bw_status cli_resume(cli *c, const char *mode, const bw_cursor *from)
+{
     bw_status status = bw_config_set(c->config, "mode", mode, c->error);
     if (status == BW_OK)
         status = bw_runtime_open(c->config, &c->runtime, c->error);
     if (status != BW_OK)
         return status;
     patience_begin("the store answers while the namespace is opened");
-    status =
-        bw_space_open(c->runtime, c->operands[0], c->config, c->timeout_ns, &c->space, c->error);
+    status = bw_space_resume(c->runtime, c->operands[0], c->config, from, c->timeout_ns, &c->space,
+                             c->error);
     patience_end();
     return status;
 }

@@ -71,6 +71,8 @@ bw_status cli_output_failed(cli *c);
 
 /** Opens runtime and namespace (first operand) with this `mode`: "read", "write" or "raw". */
 bw_status cli_open(cli *c, const char *mode);
+/** … to go on from a cursor (bw_space_resume). */
+bw_status cli_resume(cli *c, const char *mode, const bw_cursor *from);
 void cli_close(cli *c);
 
 int64_t now_ns(void);

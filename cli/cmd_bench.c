@@ -34,12 +34,12 @@ static bool find_bench(char *path)
 /** Becomes bw-bench: returns only when that fails. */
 static bw_status run(cli *c)
 {
-    static const char *const texts[][2] = {{"rounds", "--rounds"}, {"disk", "--disk"},
-                                           {"memory", "--memory"}, {"minutes", "--minutes"},
-                                           {"policy", "--policy"}, {"producers", "--producers"},
-                                           {"case", "--case"}};
+    static const char *const texts[][2] = {
+        {"rounds", "--rounds"},   {"disk", "--disk"},       {"memory", "--memory"},
+        {"minutes", "--minutes"}, {"policy", "--policy"},   {"producers", "--producers"},
+        {"case", "--case"},       {"seconds", "--seconds"}, {"latency", "--latency"}};
     static const char *const switches[][2] = {
-        {"quick", "--quick"}, {"strict", "--strict"}, {"virtual", "--virtual"}};
+        {"quick", "--quick"}, {"strict", "--strict"}, {"virtual", "--virtual"}, {"real", "--real"}};
     char path[PATH_BYTES];
     if (!find_bench(path))
         return cli_fail(c, BW_UNSUPPORTED,
@@ -93,6 +93,19 @@ static const option options[] = {
      .min = 1,
      .max = 100000,
      .help = "cadence: virtual minutes, default 10"},
+    {.name = "real",
+     .type = OPTION_SWITCH,
+     .help = "cadence: with processes, on a file store with the latency of a network"},
+    {.name = "seconds",
+     .value = "S",
+     .type = OPTION_INTEGER,
+     .min = 1,
+     .max = 2700,
+     .help = "cadence --real: that count, in each of 2 rounds, default 10"},
+    {.name = "latency",
+     .value = "R,W",
+     .type = OPTION_TEXT,
+     .help = "cadence --real: medians of reads and writes in ms, default 30,60; 0,0 is the disk"},
     {.name = "policy",
      .value = "P,…",
      .type = OPTION_TEXT,
@@ -100,7 +113,7 @@ static const option options[] = {
     {.name = "producers",
      .value = "N,…",
      .type = OPTION_TEXT,
-     .help = "cadence: numbers of producers, default 2,8,32,128"},
+     .help = "cadence: numbers of producers, default 2,8,32,128; --real: 2,8,32"},
     {.name = "case",
      .value = "C,…",
      .type = OPTION_TEXT,
@@ -113,6 +126,7 @@ static const example examples[] = {
     {"bench commit -o json --rounds 9", "for a program"},
     {"bench lifecycle", "bytes on the store while checkpoints advance; drawn"},
     {"bench cadence --virtual --policy naive,dac --producers 32", "cadences side by side"},
+    {"bench cadence --real --producers 8 --seconds 60", "the same with eight processes"},
 };
 
 const command command_bench = {
@@ -126,8 +140,8 @@ const command command_bench = {
         "figures are medians, with the least and the greatest of the rounds. Works in\n"
         "directories of its own and removes them. docs/performance.md has the figures of a\n"
         "complete run. The limits of lifecycle bound bytes, not times: it ends with exit code 5\n"
-        "when one is missed, --strict or not. cadence --virtual is apart: many producers of one\n"
-        "namespace under each policy, a line each (docs/design/cadence.md).\n",
+        "when one is missed, --strict or not. cadence is apart, with --virtual or --real: many\n"
+        "producers of one namespace under each policy, a line each (docs/design/cadence.md).\n",
     .options = options,
     .option_count = COUNT_OF(options),
     .examples = examples,
@@ -138,10 +152,15 @@ const command command_bench = {
         "      \"value_min\",\"value_max\",\"ratio_min\",\"ratio_max\",\"series\"} a line;\n"
         "      judged: which of value and ratio the limit bounds; kept: whether it does;\n"
         "      series: the value over the run, at most 64 points; null where there is none\n"
-        "cadence, json: {\"policy\", \"producers\", \"case\", \"minutes\", \"commits_per_s\",\n"
+        "cadence --virtual, json: {\"policy\", \"producers\", \"case\", \"minutes\", "
+        "\"commits_per_s\",\n"
         "      \"batches_per_s\", \"success_percent\", \"lag_p50_s\", \"lag_p99_s\", "
         "\"lag_max_s\",\n"
         "      \"run_p50\", \"run_p99\", \"manifest_bytes\", \"manifest_bytes_max\",\n"
-        "      \"reads_per_commit\", \"pin_p99_s\", \"processor_s\"} a line\n",
+        "      \"reads_per_commit\", \"pin_p99_s\", \"processor_s\"} a line\n"
+        "cadence --real, json: {\"policy\", \"producers\", \"seconds\", \"commits_per_s\",\n"
+        "      \"success_percent\", \"lag_p50_s\", \"lag_p99_s\", \"lag_max_s\", \"batches\",\n"
+        "      \"open\", \"reads_per_commit\", \"requests_per_s\", \"processor_percent\"} a line;\n"
+        "      open: batches not told committed by the end, whose lag is their age then\n",
     .run = run,
 };

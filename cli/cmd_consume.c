@@ -291,7 +291,7 @@ static void print_summary(const run_state *s, const char *ended)
     }
     FILE *out = args_given(s->c, "digest") ? stderr : stdout;
     const double seconds = (double)(now_ns() - s->began_ns) / SECOND_NS;
-    char steps[HUMAN_BYTES], count[HUMAN_BYTES], size[HUMAN_BYTES];
+    char steps[HUMAN_BYTES], count[HUMAN_BYTES], padding[HUMAN_BYTES], size[HUMAN_BYTES];
     if (s->c->json)
         fprintf(out,
                 "{\"ended\":\"%s\",\"steps\":%" PRIu64 ",\"next_step\":%" PRIu64
@@ -299,9 +299,10 @@ static void print_summary(const run_state *s, const char *ended)
                 ",\"seconds\":%.3f}\n",
                 ended, s->steps, s->next_step, items, pads, bytes, seconds);
     else
-        fprintf(out, "%s: %s, next is %" PRIu64 "; %s, %s in %.1f s\n", ended,
+        fprintf(out, "%s: %s, next is %" PRIu64 "; %s and %s, %s in %.1f s\n", ended,
                 human_count((int64_t)s->steps, "step", steps), s->next_step,
-                human_count((int64_t)items, "item", count), human_bytes((double)bytes, size),
+                human_count((int64_t)items, "item", count),
+                human_count((int64_t)pads, "pad", padding), human_bytes((double)bytes, size),
                 seconds);
 }
 
@@ -356,15 +357,24 @@ static bw_status check_group(cli *c)
     return BW_OK;
 }
 
+/* Who speaks for the job writes its group. */
+static bw_status open_space(run_state *s, bw_cursor **cursor)
+{
+    cli *c = s->c;
+    const bool commits =
+        s->group != NULL && (!args_given(c, "rank") || args_number(c, "rank") == 0);
+    const bw_status status = load_cursor(s, cursor);
+    return status == BW_OK ? cli_resume(c, commits ? "write" : "read", *cursor) : status;
+}
+
 static bw_status consume(run_state *s)
 {
     cli *c = s->c;
-    bw_cursor *cursor;
-    bw_status status = load_cursor(s, &cursor);
-    if (status != BW_OK)
-        return status;
+    bw_cursor *cursor = NULL;
     bool moved = false;
-    status = jobstart(c, s->group, &cursor, &moved);
+    bw_status status = open_space(s, &cursor);
+    if (status == BW_OK)
+        status = jobstart(c, s->group, &cursor, &moved);
     if (status == BW_OK && s->group != NULL)
         status = set_launch(s);
     if (status == BW_OK && s->out != NULL)
@@ -423,11 +433,7 @@ static bw_status run(cli *c)
     s.crew.ranks = calloc(s.crew.count, sizeof *s.crew.ranks);
     if (s.crew.ranks == NULL)
         return cli_fail(c, BW_NOMEM, "out of memory");
-    /* Who speaks for the job writes its group. */
-    const bool commits = s.group != NULL && (!args_given(c, "rank") || args_number(c, "rank") == 0);
-    status = cli_open(c, commits ? "write" : "read");
-    if (status == BW_OK)
-        status = consume(&s);
+    status = consume(&s);
     close_ranks(&s);
     return status;
 }
@@ -550,7 +556,7 @@ const command command_consume = {
     .output = "text: a summary\n"
               "json: "
               "{\"ended\":\"end\"|\"steps\",\"steps\",\"next_step\",\"items\",\"pads\",\"bytes\","
-              "\"seconds\"}; items with those that are pads\n"
+              "\"seconds\"}; pads are not among the items\n"
               "--digest: instead, one object per step and slice, ordered by step (the summary\n"
               "      goes to stderr): "
               "{\"step\",\"d\",\"c\",\"items\":[{\"item\",\"bytes\",\"sha256\",\"pad\"}]}\n",

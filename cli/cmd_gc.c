@@ -31,7 +31,30 @@ static void tell_kept(const json_t *line)
     printf("; its last commit is %s old\n", human_age(report_number(by, "age_ms"), age));
 }
 
-static void tell_data(const json_t *line, const char *verb)
+/** Of a producer that died and was not forgotten, nobody but its owner knows that it will not come
+ * back. */
+static void tell_staged(const cli *c, const json_t *line)
+{
+    char text[HUMAN_BYTES], bytes[HUMAN_BYTES];
+    int64_t others = report_number(line, "staged_objects");
+    size_t i;
+    const json_t *each;
+    json_array_foreach(json_object_get(line, "staged"), i, each)
+    {
+        const char *id = json_string_value(json_object_get(each, "producer"));
+        const int64_t objects = report_number(each, "objects");
+        others -= objects;
+        printf("left alone: %s, %s, that producer %s has staged and not published: if it will not "
+               "come back, batchweave forget %s %s releases them\n",
+               human_count(objects, "object", text),
+               human_bytes((double)report_number(each, "bytes"), bytes), id, c->operands[0], id);
+    }
+    if (others > 0)
+        printf("left alone: %s of other producers that may come back\n",
+               human_count(others, "object", text));
+}
+
+static void tell_data(const cli *c, const json_t *line, const char *verb)
 {
     const int64_t steps = report_number(line, "steps_deleted");
     const int64_t orphans = report_number(line, "orphans_deleted");
@@ -48,6 +71,7 @@ static void tell_data(const json_t *line, const char *verb)
     if (strangers > 0)
         printf("left alone: %s of producers that the chain does not name\n",
                human_count(strangers, "object", text));
+    tell_staged(c, line);
     if (report_true(line, "overtaken"))
         puts("another sweep went on meanwhile: this pass ended early");
     tell_kept(line);
@@ -90,7 +114,7 @@ static bool for_people(cli *c, json_t *line)
                report_number(line, "newest_version"),
                human_count(report_number(line, "blocks_total"), "block", text));
     if (!args_given(c, "manifests-only"))
-        tell_data(line, verb);
+        tell_data(c, line, verb);
     if (!applied && !nothing_to_do(line))
         puts("nothing is deleted yet: run again with --apply");
     return false;

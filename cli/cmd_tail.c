@@ -7,6 +7,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 /** Idle lines say why nothing comes: for people that belongs on stderr, and seldom. */
 static bool print_steps(cli *c, json_t *line)
@@ -34,11 +35,27 @@ static bool print_steps(cli *c, json_t *line)
     return false;
 }
 
+/** Nothing came for all of --timeout. */
+static bool starved(cli *c, const char *json)
+{
+    static const char idle[] = "{\"idle\":true,";
+    json_error_t where;
+    if (c->timeout_ns < 0 || strncmp(json, idle, sizeof idle - 1) != 0)
+        return false;
+    json_t *line = json_loads(json, 0, &where);
+    const int64_t idle_ms = report_number(line, "idle_ms");
+    if (idle_ms >= c->timeout_ns / 1000000)
+        cli_fail(c, BW_STARVED, "no step %" PRId64 " within the time limit",
+                 report_number(line, "step"));
+    json_decref(line);
+    return c->failed == BW_STARVED;
+}
+
 static bw_status run(cli *c)
 {
     signals_graceful();
     const bw_status status = report_set(c, "first", args_text(c, "from"));
-    return status == BW_OK ? report_run(c, "tail", REPORT_TABLE, print_steps) : status;
+    return status == BW_OK ? report_follow(c, "tail", print_steps, starved) : status;
 }
 
 static const option options[] = {

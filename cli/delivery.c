@@ -64,8 +64,7 @@ bw_status delivery_item(delivery *d, const bw_item *item, bw_error *error)
     const void *data;
     size_t size;
     bw_item_view(item, &data, &size);
-    d->items++;
-    d->pads += bw_item_pad(item) ? 1 : 0;
+    *(bw_item_pad(item) ? &d->pads : &d->items) += 1;
     d->bytes += size;
     bw_status status = BW_OK;
     if (d->folder != NULL && !bw_item_pad(item))

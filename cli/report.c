@@ -15,25 +15,10 @@ typedef struct printer {
     cli *c;
     report_style style;
     report_filter filter;
+    report_end enough;
     table rows;
     pace pace;
 } printer;
-
-/** Nothing came for all of --timeout. */
-static bool starved(cli *c, const char *json)
-{
-    static const char idle[] = "{\"idle\":true,";
-    json_error_t where;
-    if (c->timeout_ns < 0 || strncmp(json, idle, sizeof idle - 1) != 0)
-        return false;
-    json_t *line = json_loads(json, 0, &where);
-    const int64_t idle_ms = report_number(line, "idle_ms");
-    if (idle_ms >= c->timeout_ns / 1000000)
-        cli_fail(c, BW_STARVED, "no step %" PRId64 " within the time limit",
-                 report_number(line, "step"));
-    json_decref(line);
-    return c->failed == BW_STARVED;
-}
 
 /** A line of how far it is belongs to stderr. */
 static bool show_progress(printer *p, const char *json)
@@ -79,7 +64,7 @@ static int print_line(void *context, const char *json)
         }
         json_decref(line);
     }
-    return !cli_flush() || signals_seen() != 0 || starved(p->c, json);
+    return !cli_flush() || signals_seen() != 0 || (p->enough != NULL && p->enough(p->c, json));
 }
 
 /** --timeout is also how long a report waits for the newest manifest. */
@@ -92,24 +77,30 @@ static bw_status apply_timeout(cli *c)
     return bw_config_set(c->config, "report_timeout", text, c->error);
 }
 
-bw_status report_print(cli *c, const char *what, report_style style, report_filter filter)
+static bw_status print_all(printer *p, const char *what)
 {
-    printer p = {.c = c, .style = style, .filter = filter};
-    pace_begin(&p.pace, c, 0);
+    cli *c = p->c;
+    pace_begin(&p->pace, c, 0);
     bw_status applied = apply_timeout(c);
-    if (applied == BW_OK && p.pace.wanted)
+    if (applied == BW_OK && p->pace.wanted)
         applied = bw_config_set(c->config, "progress", "true", c->error);
     if (applied != BW_OK)
         return applied;
-    table_begin(&p.rows, stdout, 0);
-    const bw_status status = bw_space_report(c->space, what, c->config, print_line, &p, c->error);
-    table_end(&p.rows);
+    table_begin(&p->rows, stdout, 0);
+    const bw_status status = bw_space_report(c->space, what, c->config, print_line, p, c->error);
+    table_end(&p->rows);
     /* Stopped because nobody can read it: said as such at the end of the process. */
     if (status != BW_INTERRUPTED)
         return status;
     if (signals_seen() != 0)
         return cli_fail(c, status, "ended by a signal");
     return c->failed;
+}
+
+bw_status report_print(cli *c, const char *what, report_style style, report_filter filter)
+{
+    printer p = {.c = c, .style = style, .filter = filter};
+    return print_all(&p, what);
 }
 
 int64_t report_number(const json_t *line, const char *key)
@@ -166,6 +157,13 @@ bw_status report_run(cli *c, const char *what, report_style style, report_filter
 {
     const bw_status status = cli_open(c, "read");
     return status == BW_OK ? report_print(c, what, style, filter) : status;
+}
+
+bw_status report_follow(cli *c, const char *what, report_filter filter, report_end enough)
+{
+    printer p = {.c = c, .style = REPORT_TABLE, .filter = filter, .enough = enough};
+    const bw_status status = cli_open(c, "read");
+    return status == BW_OK ? print_all(&p, what) : status;
 }
 
 static int keep_line(void *context, const char *json)

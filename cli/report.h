@@ -12,6 +12,9 @@
  */
 typedef bool (*report_filter)(cli *c, json_t *line);
 
+/** Called behind each line, in either mode; true: it is enough, and c->failed says how it ended. */
+typedef bool (*report_end)(cli *c, const char *json);
+
 typedef enum report_style { REPORT_TABLE, REPORT_SHEET } report_style;
 
 /** A filter's tools: a member as a number (0: null), and whether it is true. */
@@ -27,6 +30,8 @@ bool report_object_columns(cli *c, json_t *line);
 bw_status report_run(cli *c, const char *what, report_style style, report_filter filter);
 /** The same on the open namespace. */
 bw_status report_print(cli *c, const char *what, report_style style, report_filter filter);
+/** A report without an end: opens the namespace and prints a table until `enough`. */
+bw_status report_follow(cli *c, const char *what, report_filter filter, report_end enough);
 /** The first line of report `what`, to be released with json_decref. */
 bw_status report_first(cli *c, const char *what, json_t **line);
 /** Sets a property from an option's text when the option has one. */

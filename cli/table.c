@@ -2,8 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "table.h"
 
+#include <locale.h>
 #include <stdlib.h>
 #include <string.h>
+#include <wchar.h>
 
 #define COLUMN_MIN 6
 
@@ -19,14 +21,38 @@ static char *cell_text(json_t *value)
     return json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT);
 }
 
+/** How many columns of a terminal a text takes, whatever the locale of the process. What is no
+ * UTF-8, or cannot be shown, counts a column a byte. */
+static int columns_of(const char *text)
+{
+    static locale_t utf8;
+    if (utf8 == (locale_t)0)
+        utf8 = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0);
+    const locale_t before = utf8 != (locale_t)0 ? uselocale(utf8) : (locale_t)0;
+    int columns = 0;
+    mbstate_t state = {0};
+    for (const char *at = text; *at != '\0';) {
+        wchar_t wide;
+        const size_t size = mbrtowc(&wide, at, strlen(at), &state);
+        const bool whole = size <= strlen(at);
+        const int width = whole ? wcwidth(wide) : -1;
+        columns += width >= 0 ? width : 1;
+        at += whole ? size : 1;
+        if (!whole)
+            memset(&state, 0, sizeof state);
+    }
+    if (before != (locale_t)0)
+        (void)uselocale(before);
+    return columns;
+}
+
 static int column_width(const char *key, json_t *value)
 {
     /* Numbers grow down a table, names and hashes keep their length. */
     const int name = (int)strlen(key);
     int width = name > COLUMN_MIN ? name : COLUMN_MIN;
-    if (json_is_string(value) && (int)json_string_length(value) > width)
-        width = (int)json_string_length(value);
-    return width;
+    const int text = json_is_string(value) ? columns_of(json_string_value(value)) : 0;
+    return text > width ? text : width;
 }
 
 void table_begin(table *t, FILE *out, int indent)
@@ -60,10 +86,12 @@ static void print_cell(const table *t, size_t index, const char *text)
 {
     const table_column *column = &t->columns[index];
     const char *gap = index == 0 ? "" : "  ";
+    const int columns = columns_of(text);
+    const int pad = column->width > columns ? column->width - columns : 0;
     if (column->right)
-        fprintf(t->out, "%s%*s", gap, column->width, text);
+        fprintf(t->out, "%s%*s%s", gap, pad, "", text);
     else
-        fprintf(t->out, "%s%-*s", gap, index + 1 < t->count ? column->width : 0, text);
+        fprintf(t->out, "%s%s%*s", gap, text, index + 1 < t->count ? pad : 0, "");
 }
 
 static void begin_columns(table *t, json_t *object)

@@ -59,7 +59,18 @@ bool act_may_pass(process *p, bw_status status, const bw_error *error)
 
 void act_rest(process *p, int64_t for_ns)
 {
-    p->timer_ns = p->sim->now_ns + for_ns;
+    p->timer_ns = p->sim->now_ns + sim_pace(p->sim, for_ns);
+}
+
+void act_committer(process *p, chain **its_chain, commit **out)
+{
+    const commit_options options = {.backoff_min_ns = NS_PER_MS,
+                                    .backoff_max_ns = 200 * NS_PER_MS,
+                                    .seed = rng_u64(&p->random),
+                                    .clock = &p->clock};
+    if (chain_new(rng_u64(&p->random), NULL, its_chain) != BW_OK ||
+        commit_new(*its_chain, &options, out) != BW_OK)
+        sim_defect("no memory");
 }
 
 static bool is(const process *p, const role *r)

@@ -6,6 +6,7 @@
 #define SIM_ACT_H
 
 #include "process.h"
+#include "protocol/commit.h"
 
 void act_founders(sim *s);
 void act_producer(sim *s, uint32_t index);
@@ -29,6 +30,8 @@ void act_complain(sim *s);
 bool act_may_pass(process *p, bw_status status, const bw_error *error);
 /** How many reads of `key` in a row have reached this life damaged, up to the last. */
 uint32_t act_damaged(const process *p, const char *key);
+/** Gives a life its chain, and who commits on it at once, again and again. */
+void act_committer(process *p, chain **its_chain, commit **out);
 /** Looks again in a while. */
 void act_rest(process *p, int64_t for_ns);
 

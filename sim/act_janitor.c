@@ -24,13 +24,7 @@ static void born(process *p)
 {
     janitor *o = sim_alloc(sizeof *o);
     p->state = o;
-    const commit_options options = {.backoff_min_ns = NS_PER_MS,
-                                    .backoff_max_ns = 200 * NS_PER_MS,
-                                    .seed = rng_u64(&p->random),
-                                    .clock = &p->clock};
-    if (chain_new(rng_u64(&p->random), NULL, &o->chain) != BW_OK ||
-        commit_new(o->chain, &options, &o->commit) != BW_OK)
-        sim_defect("no memory");
+    act_committer(p, &o->chain, &o->commit);
     act_rest(p, 1 + (int64_t)rng_below(&p->random, PAUSE_NS));
 }
 
@@ -49,7 +43,8 @@ static const group *choose_group(process *p, const manifest *m)
     for (uint32_t i = 0; i < s->plan.groups; i++) {
         const group *g = manifest_group(m, view_text(s->jobs[i]->name));
         const bool live = s->plan.removes && s->phase == PHASE_SAFETY;
-        if (g != NULL && (s->jobs[i]->over || (live && rng_below(&p->random, 6) == 0)))
+        if (g != NULL &&
+            (s->jobs[i]->over || (live && rng_below(&p->random, 6 * s->plan.patience) == 0)))
             return g;
     }
     return NULL;
@@ -59,7 +54,7 @@ static const producer_entry *choose_producer(process *p, const manifest *m)
 {
     const sim *s = p->sim;
     if (!s->plan.forgets || s->phase != PHASE_SAFETY || m->producer_count == 0 ||
-        rng_below(&p->random, 4) > 0)
+        rng_below(&p->random, 4 * s->plan.patience) > 0)
         return NULL;
     return &m->producers[rng_below(&p->random, m->producer_count)];
 }
@@ -104,7 +99,7 @@ static void acted(process *p, janitor *o)
     process_count_chain(p);
     check_proved(p, chain_held(o->chain), false);
     check_ended(p, o->attempts_from, r->end == COMMIT_DONE ? r->version : 0,
-                r->open_unknown ? &r->nonce : NULL);
+                r->open_unknown ? &r->nonce : NULL, false);
     const bool removes = o->intent.kind == INTENT_GROUP_RM;
     MARK_IF(s, GROUP_REMOVED, removes && r->end == COMMIT_DONE);
     if (r->end == COMMIT_DONE || r->end == COMMIT_LOST)

@@ -139,13 +139,7 @@ static void operator_born(process *p)
 {
     sealer *o = sim_alloc(sizeof *o);
     p->state = o;
-    const commit_options options = {.backoff_min_ns = NS_PER_MS,
-                                    .backoff_max_ns = 200 * NS_PER_MS,
-                                    .seed = rng_u64(&p->random),
-                                    .clock = &p->clock};
-    if (chain_new(rng_u64(&p->random), NULL, &o->chain) != BW_OK ||
-        commit_new(o->chain, &options, &o->commit) != BW_OK)
-        sim_defect("no memory");
+    act_committer(p, &o->chain, &o->commit);
     act_rest(p, 1 + (int64_t)rng_below(&p->random, SEAL_PAUSE_NS));
 }
 
@@ -190,7 +184,7 @@ static void sealed(process *p, sealer *o)
     if (chain_held(o->chain) != NULL)
         check_proved(p, chain_held(o->chain), false);
     check_ended(p, o->attempts_from, r->end == COMMIT_DONE ? r->version : 0,
-                r->open_unknown ? &r->nonce : NULL);
+                r->open_unknown ? &r->nonce : NULL, false);
     MARK_IF(s, SEAL_REFUSED, r->status == BW_SEAL_REFUSED);
     MARK_IF(s, SEAL_FORCED, r->end == COMMIT_DONE && o->intent.seal.force);
     const bool early = r->status == BW_NO_NAMESPACE || r->status == BW_NOT_READY;
@@ -217,7 +211,7 @@ static void operator_advance(process *p)
     if (model_of(s)->sealed && s->phase == PHASE_LIVENESS) {
         p->left = true;
         process_end(p, false);
-    } else if (s->phase == PHASE_SAFETY && p->machine.self != NULL) {
+    } else if (s->phase == PHASE_SAFETY && (p->machine.self != NULL || s->plan.month)) {
         p->machine = (machine){0};
         act_rest(p, 1 + (int64_t)rng_below(&p->random, SEAL_PAUSE_NS));
     } else if (s->phase == PHASE_LIVENESS && !act_all_left(s)) {

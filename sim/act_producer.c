@@ -29,6 +29,8 @@ static void born(process *p)
     producer *d = sim_alloc(sizeof *d);
     p->state = d;
     /* The first processes have an id each; rivals take one over. */
+    if (s->plan.month) /* or whoever there is work for */
+        p->name[9] = (char)('a' + rng_below(&p->random, s->plan.ids));
     d->id = (uint32_t)(p->name[9] - 'a');
     d->name[0] = p->name[9];
     const commit_options options = {.backoff_min_ns = 2 * NS_PER_MS,
@@ -53,7 +55,9 @@ static void born(process *p)
 static void dead(process *p, bool killed)
 {
     producer *d = p->state;
+    p->sim->history->leaves += !killed;
     produce_forget(p, killed);
+    turns_forget(p, killed);
     create_free(d->create);
     commit_free(d->commit);
     stage_free(d->stage);
@@ -160,6 +164,8 @@ static void opened(process *p, producer *d)
     check_opened(p, d->id, e->epoch, e->seq, e->offset, 0);
     story(p->sim, p, "is open: epoch %u, seq %llu, offset %llu", e->epoch,
           (unsigned long long)e->seq, (unsigned long long)e->offset);
+    if (p->sim->plan.turns)
+        turns_open(p, commit_reported(d->commit)->create_ns);
     d->epoch = e->epoch;
     d->seq = e->seq;
     d->offset = e->offset;
@@ -266,7 +272,7 @@ static void open_ended(process *p, producer *d)
     if (!d->told) {
         d->told = true;
         check_ended(p, d->attempts_from, r->end == COMMIT_DONE ? r->version : 0,
-                    r->open_unknown ? &r->nonce : NULL);
+                    r->open_unknown ? &r->nonce : NULL, false);
         MARK_IF(s, OPEN_ALREADY, r->end == COMMIT_DONE && c->created + c->exists_ours == 0);
         MARK_IF(s, WITNESS_FENCED, c->witness_fenced > 0);
     }

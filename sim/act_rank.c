@@ -9,6 +9,7 @@
 #include "network.h"
 #include "protocol/handout.h"
 #include "protocol/launch.h"
+#include "rank_cursor.h"
 #include "tgb_maker.h"
 #include "trainer.h"
 #include <inttypes.h>
@@ -42,6 +43,7 @@ typedef struct slot {
     uint8_t *bytes;
     frame_item rows[ITEMS_MAX_HERE];
     uint32_t misses;
+    uint64_t in_tail; /* version in whose tail it was found; 0: in a segment */
 } slot;
 
 typedef enum rank_phase { RANK_WALKS, RANK_STARTS, RANK_RUNS } rank_phase;
@@ -55,7 +57,9 @@ typedef struct rank {
     uint32_t first, count;
     uint64_t plan_step;
     bool open, walking, reads_segment, begins, thinks, nonce_gone;
-    job *job; /* it reads for; NULL: for nobody */
+    bool behind;      /* the newest is yet to be found */
+    const char *from; /* cursor that it goes on from */
+    job *job;         /* it reads for; NULL: for nobody */
     uint64_t launch;
     segment_ref wanted;  /* scratch of a lookup */
     segment_ref reading; /* the segment that is being read */
@@ -105,6 +109,25 @@ static void begin_walk(process *p, rank *r, chain_goal goal)
     process_run(p, &chain_machine, r->chain, r->chain);
 }
 
+static const char *choose_cursor(process *p);
+
+/* The cursor is told before the chain is opened: its version may be all that is needed. Now and
+ * then the simulator writes one into it that must not be believed. */
+static void resume_chain(process *p, rank *r)
+{
+    cursor c;
+    resume_point at;
+    bw_error error;
+    r->from = choose_cursor(p);
+    if (r->from == NULL || cursor_decode(view_text(r->from), &c, &error) != BW_OK)
+        return;
+    handout_resume_point(&c, &at);
+    if (rng_below(&p->random, 4) == 0)
+        at.version = rank_given_up(p, at.version);
+    chain_resume(r->chain, &at, r->cache);
+    cursor_free(&c);
+}
+
 static void born(process *p)
 {
     rank *r = sim_alloc(sizeof *r);
@@ -113,6 +136,8 @@ static void born(process *p)
     if (chain_new(rng_u64(&p->random), NULL, &r->chain) != BW_OK ||
         segment_cache_new(CACHE_BYTES, &r->cache) != BW_OK)
         sim_defect("no memory");
+    if (r->job == NULL)
+        resume_chain(p, r);
     begin_walk(p, r, CHAIN_OPEN);
 }
 
@@ -148,13 +173,23 @@ static slot *slot_at(rank *r, uint32_t i)
 
 /* ---- cursors ---- */
 
+/* The best is the one in whose tail the next step stands; any other must do no harm. */
+static uint64_t version_of(process *p, rank *r)
+{
+    const uint64_t held = chain_held(r->chain)->version, known = slot_at(r, 0)->in_tail;
+    const uint64_t dice = rng_below(&p->random, 8);
+    if (dice == 0)
+        return 1 + rng_below(&p->random, 2 * held);
+    return dice > 1 && r->count > 0 && known > 0 ? known : held;
+}
+
 static void save_cursor(process *p, rank *r)
 {
     checkpoints *c = kept(p);
     cursor at;
     buf json;
     buf_init(&json, 1u << 12);
-    if (handout_cursor(r->handout, chain_held(r->chain), &at) != BW_OK ||
+    if (handout_cursor(r->handout, version_of(p, r), &at) != BW_OK ||
         cursor_encode(&at, &json) != BW_OK)
         sim_defect("a cursor that cannot be");
     check_cursor(p, at.step, at.item);
@@ -165,41 +200,6 @@ static void save_cursor(process *p, rank *r)
         c->count++;
     buf_free(&json);
     cursor_free(&at);
-}
-
-/* The cursor with which a job begins that leaves steps out, or reads only some tags. */
-static void first_cursor(process *p, const rank *r, buf *json)
-{
-    const sim_plan *plan = &p->sim->plan;
-    skip_range skips[2];
-    for (uint32_t i = 0; i < plan->skip_count; i++)
-        skips[i] = (skip_range){plan->skips[i][0], plan->skips[i][1]};
-    cursor c = {.dp = plan->dp,
-                .step = chain_held(r->chain)->trim,
-                .skip_count = plan->skip_count,
-                .skips = skips,
-                .tag_count = plan->tagged ? TAGS_READ : 0,
-                .tags = (tag_range *)(uintptr_t)check_tags};
-    memcpy(c.uuid, chain_genesis(r->chain)->uuid, UUID_BYTES);
-    if (cursor_encode(&c, json) != BW_OK)
-        sim_defect("a cursor that cannot be");
-    MARK_IF(p->sim, SKIPS, plan->skip_count > 0);
-    MARK_IF(p->sim, TAGS, plan->tagged);
-}
-
-/* Where the launch of its job began, in its own mesh: a step of another mesh from the beginning. */
-static void job_cursor(process *p, const rank *r, buf *json)
-{
-    cursor c = r->job->start;
-    const bool same = c.dp == p->sim->genesis.dp && c.mode == MODE_SAME_BATCH;
-    if (!same) {
-        c.item = 0;
-        c.has_nonce = false;
-    }
-    c.dp = p->sim->genesis.dp;
-    c.mode = MODE_SAME_BATCH;
-    if (cursor_encode(&c, json) != BW_OK)
-        sim_defect("a cursor that cannot be");
 }
 
 /* One start for all ranks of a job. False: its launch is not at hand. */
@@ -290,15 +290,15 @@ static void start(process *p, rank *r)
         sim_violate(s, "I9", "%s: %s", p->name, error.message);
         return;
     }
-    const char *json = r->job == NULL ? choose_cursor(p) : NULL;
+    const char *json = r->from;
     MARK_IF(s, RANK_LATE, json == NULL && m->next > 50);
     buf first;
     buf_init(&first, 1u << 12);
     if (r->job != NULL) {
-        job_cursor(p, r, &first);
+        rank_job_cursor(p->sim, r->job, &first);
         json = buf_text(&first);
     } else if (json == NULL && (s->plan.skip_count > 0 || s->plan.tagged)) {
-        first_cursor(p, r, &first);
+        rank_first_cursor(p->sim, chain_held(r->chain), &first);
         json = buf_text(&first);
     }
     if (json != NULL)
@@ -308,6 +308,7 @@ static void start(process *p, rank *r)
     buf_free(&first);
     r->plan_step = handout_reading(r->handout);
     r->begins = true;
+    r->behind = !chain_is_newest(r->chain) && !s->plan.polls_only;
     r->phase = RANK_STARTS;
     p->moved = true;
 }
@@ -359,6 +360,8 @@ static bool plan(process *p, rank *r, slot *at)
     bw_error error;
     if (!look_up(p, r, at->step, &d))
         return false;
+    const manifest *m = chain_held(r->chain);
+    at->in_tail = at->step >= manifest_tail_first(m) ? m->version : 0;
     if (handout_passes(r->handout, at->step, d.shape.tag)) {
         MARK(p->sim, STEP_PASSED);
         at->state = SLOT_PASSED;
@@ -525,7 +528,7 @@ static void hand_out_ready(process *p, rank *r)
             return;
         }
         hand_out(p, r, slot_at(r, 0));
-        r->think_ns = s->now_ns + (int64_t)rng_below(&p->random, 8 * NS_PER_MS);
+        r->think_ns = s->now_ns + sim_pace(s, (int64_t)rng_below(&p->random, 8 * NS_PER_MS));
     }
 }
 
@@ -557,17 +560,21 @@ static bool walked(process *p, rank *r)
         (void)act_may_pass(p, status, &error);
     else if (p->newest_at_start > 0)
         sim_violate(s, "I3", "%s finds no namespace", p->name);
-    r->poll_ns = s->now_ns + POLL_MAX_NS;
+    r->poll_ns = s->now_ns + sim_pace(s, POLL_MAX_NS);
     return false;
 }
 
 static void follow(process *p, rank *r)
 {
     sim *s = p->sim;
+    if (!r->walking && r->behind) {
+        r->behind = false;
+        begin_walk(p, r, CHAIN_NEWEST);
+    }
     if (r->walking || r->plan_step + s->plan.prefetch < chain_held(r->chain)->next)
         return;
     if (r->poll_ns <= s->now_ns) {
-        r->poll_ns = s->now_ns + 1 + (int64_t)rng_below(&p->random, POLL_MAX_NS);
+        r->poll_ns = s->now_ns + 1 + sim_pace(s, (int64_t)rng_below(&p->random, POLL_MAX_NS));
         const bool newest = !s->plan.polls_only && rng_below(&p->random, 16) == 0;
         begin_walk(p, r, newest ? CHAIN_NEWEST : CHAIN_POLL);
     } else if (r->poll_ns < p->timer_ns) {
@@ -617,7 +624,7 @@ static void advance(process *p)
         if (r->poll_ns <= p->sim->now_ns)
             begin_walk(p, r, CHAIN_OPEN);
         else
-            act_rest(p, r->poll_ns - p->sim->now_ns);
+            p->timer_ns = r->poll_ns;
         return;
     }
     if (r->phase == RANK_WALKS && r->job != NULL && !join_launch(p, r)) {

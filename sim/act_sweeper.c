@@ -16,6 +16,7 @@
 /* So many that a pass is over within its patience. */
 #define THOROUGH_STEPS 60u
 #define PAUSE_STORM_NS (200 * NS_PER_MS)
+#define LIFE_PASSES 16u /* of a sweeper in a month: the next has other options */
 
 typedef struct sweeper {
     chain *chain;
@@ -29,9 +30,10 @@ static void begin_reclaim(process *p, sweeper *w)
     const reclaim_options options = {
         .apply = !w->dry,
         .orphans = w->thorough || rng_below(&p->random, 3) == 0,
-        .steps_max = w->thorough                     ? THOROUGH_STEPS
-                     : rng_below(&p->random, 3) == 0 ? 0
-                                                     : 1 + rng_below(&p->random, 12),
+        .steps_max = w->thorough ? THOROUGH_STEPS * p->sim->plan.stride
+                     : rng_below(&p->random, 3) == 0
+                         ? 0
+                         : 1 + rng_below(&p->random, 12 * p->sim->plan.stride),
         .blocks_max = w->thorough ? 0 : (uint32_t)rng_below(&p->random, 4),
         .cache_bytes = CACHE_BYTES,
         .backoff_min_ns = NS_PER_MS,
@@ -125,7 +127,9 @@ static void advance(process *p)
     const bool early = status == BW_NO_NAMESPACE || status == BW_NOT_READY;
     if (early && p->newest_at_start > 0)
         sim_violate(s, "I3", "%s finds no namespace", p->name);
-    if (s->phase == PHASE_LIVENESS && (w->dry || (s->plan.groups > 0 && !w->thorough)))
+    const bool unfit =
+        s->phase == PHASE_LIVENESS && (w->dry || (s->plan.groups > 0 && !w->thorough));
+    if (unfit || (s->plan.month && rng_below(&p->random, LIFE_PASSES) == 0))
         process_end(p, false);
     else if (early || status == BW_TIMEOUT || act_may_pass(p, status, error))
         act_rest(p,

@@ -38,20 +38,16 @@ static void born(process *p)
     p->state = t;
     t->job = job_of(p);
     t->rival = p->name[9] != '\0';
-    const commit_options options = {.backoff_min_ns = NS_PER_MS,
-                                    .backoff_max_ns = 200 * NS_PER_MS,
-                                    .seed = rng_u64(&p->random),
-                                    .clock = &p->clock};
-    if (chain_new(rng_u64(&p->random), NULL, &t->chain) != BW_OK ||
-        commit_new(t->chain, &options, &t->commit) != BW_OK)
-        sim_defect("no memory");
+    act_committer(p, &t->chain, &t->commit);
     (void)snprintf(t->launch, sizeof t->launch, "l%u-%u", p->index, p->life);
     memcpy(p->launch, t->launch, sizeof p->launch);
-    t->every = 1 + (uint32_t)rng_below(&p->random, 5);
-    t->keep = 1 + (uint32_t)rng_below(&p->random, 3);
+    t->every = (1 + (uint32_t)rng_below(&p->random, 5)) * p->sim->plan.stride;
+    t->keep = (1 + (uint32_t)rng_below(&p->random, 3)) * (p->sim->plan.month ? 2 : 1);
     t->in_place = rng_below(&p->random, 4) == 0;
     t->pins_first = rng_below(&p->random, 4) == 0;
-    t->pins_left = rng_below(&p->random, 6) == 0 ? 3 + (uint32_t)rng_below(&p->random, 20) : 0;
+    t->pins_left = rng_below(&p->random, p->sim->plan.month ? 2 : 6) == 0
+                       ? 3 + (uint32_t)rng_below(&p->random, 20)
+                       : 0;
     trainer_walk(p, t, CHAIN_OPEN);
 }
 
@@ -132,6 +128,7 @@ static void choose_start(process *p, trainer *t, const group *g)
     if (count > 0) {
         const uint64_t back = rng_below(&p->random, 3) == 0 ? rng_below(&p->random, count) : 0;
         from = found[count - 1 - back];
+        MARK_IF(s, ROLLBACK_OF_JOB, back > 0);
         MARK_IF(s, ROLLBACK_IN_SWEEP, back > 0 && sweep_at_work(s));
     } else if (j->count > 0 && rng_below(&p->random, 4) == 0) {
         from = &j->saved[rng_below(&p->random, j->count)]; /* nobody promised to keep it */
@@ -307,7 +304,7 @@ static void refused(process *p, trainer *t, const commit_report *r)
         if (r->status == BW_TRIMMED)
             t->job->count = 0;
         if (r->status == BW_FENCED)
-            p->rest_ns = FENCED_PAUSE_NS;
+            p->rest_ns = FENCED_PAUSE_NS * s->plan.patience;
         p->left = s->phase == PHASE_LIVENESS && t->rival;
         process_end(p, false);
         return;
@@ -341,7 +338,7 @@ static void commit_over(process *p, trainer *t)
     if (chain_held(t->chain) != NULL)
         check_proved(p, chain_held(t->chain), false);
     check_ended(p, t->attempts_from, r->end == COMMIT_DONE ? r->version : 0,
-                r->open_unknown ? &r->nonce : NULL);
+                r->open_unknown ? &r->nonce : NULL, true);
     if (r->end == COMMIT_LOST)
         trainer_commit(p, t);
     else if (r->end != COMMIT_DONE)
@@ -373,6 +370,22 @@ static void walked(process *p, trainer *t)
     act_rest(p, EARLY_PAUSE_NS);
 }
 
+/* Where jobs follow each other: the next begins when the group of the one before is removed. */
+static void begin_job(process *p, trainer *t)
+{
+    const manifest *m = chain_held(t->chain);
+    if (m != NULL && t->phase == TRAINER_WALKS &&
+        manifest_group(m, view_text(t->job->name)) == NULL) {
+        t->job->over = false;
+        t->job->count = 0;
+        p->moved = true;
+        p->sim->history->jobs++;
+        return;
+    }
+    p->rest_ns = FENCED_PAUSE_NS;
+    process_end(p, false);
+}
+
 static void advance(process *p)
 {
     trainer *t = p->state;
@@ -388,7 +401,9 @@ static void advance(process *p)
         walked(p, t);
     if (p->timer_ns != TIME_NEVER || p->sim->violated)
         return;
-    if (t->job->over || (t->rival && p->sim->phase == PHASE_LIVENESS)) {
+    if (t->job->over && p->sim->plan.month && p->sim->phase == PHASE_SAFETY) {
+        begin_job(p, t);
+    } else if (t->job->over || (t->rival && p->sim->phase == PHASE_LIVENESS)) {
         p->left = true;
         process_end(p, false);
     } else if (t->phase == TRAINER_TRAINS) {

@@ -66,6 +66,7 @@ typedef struct model {
     bool sealed;
     int64_t sealed_ns;
     manifest *last;
+    size_t attempts;      /* of all there are, those from before the last version was made */
     object_key *segments; /* verified */
     size_t segment_count, segment_capacity;
 } model;
@@ -75,7 +76,7 @@ const model *model_of(const sim *s);
 /** The manifest `o` has become the next version of the chain. */
 void check_extended(sim *s, const object *o);
 void check_founded(sim *s, const object *o);
-/** The index of the id "a", "b", "c"; IDS_MAX for any other. */
+/** The index of the id "a", "b", "c" …; IDS_MAX for any other. */
 uint32_t check_id(view id);
 
 /** Groups, trim, swept and the page of the next version. */
@@ -90,6 +91,9 @@ bool check_over(const model *m, const tgb *t);
 bool check_state_needed(const sim *s, const object *o);
 /** G7, at the end: all of what is retained is stored. */
 void check_retained(sim *s);
+/** An object is forgotten that holds nothing: its batch lets go of it. False: somebody alive may
+ * write it. */
+bool check_let_go(const sim *s, const object *o);
 /** Nobody can need it, whatever happens. */
 bool check_unreachable(const sim *s, const object *o);
 
@@ -110,6 +114,11 @@ bool check_trimmed(process *p, uint64_t step);
 void check_attempted(process *p, const flight *f);
 /** `m` is proved, it was told; `newest`: proved the newest since the walk began. */
 void check_proved(process *p, const manifest *m, bool newest);
+/** A look did not find `version`: it was not there, or it is retired. */
+void check_missed(process *p, uint64_t version);
+/** A look ended with `version`, newer than what was held: no marker may have said that it is
+ * retired when the look began. */
+void check_found(process *p, uint64_t version);
 /** A producer was told that it is open. */
 void check_opened(process *p, uint32_t id, uint32_t epoch, uint64_t seq, uint64_t offset,
                   uint64_t version);
@@ -119,8 +128,9 @@ void check_acked(process *p, tgb *t, uint64_t step, uint64_t version);
 /** Told that it is definitely lost. */
 void check_lost(process *p, tgb *t);
 /** A commit ended: `from` is the first attempt of it; made at `version` (0: not), or still open
- * with `open` (NULL: none). */
-void check_ended(process *p, size_t from, uint64_t version, const token128 *open);
+ * with `open` (NULL: none). Of a launch or a pin, which may be undone, nothing is said of attempts
+ * whose block was retired. */
+void check_ended(process *p, size_t from, uint64_t version, const token128 *open, bool undoable);
 /** Refused because sealed or finished: is it? */
 void check_sealed(process *p);
 void check_finished(process *p, uint32_t id, uint64_t offset);

@@ -118,7 +118,8 @@ static void check_ref(sim *s, const model *m, const segment_ref *ref)
 static bool is_durable(const tgb *t)
 {
     for (uint32_t i = 0; i < t->parts; i++)
-        if (t->objects[i]->now == NULL || !blob_equal(t->objects[i]->now, t->contents[i]))
+        if (t->objects[i] == NULL || t->objects[i]->now == NULL ||
+            !blob_equal(t->objects[i]->now, t->contents[i]))
             return false;
     return t->state_object == NULL || t->state_object->now != NULL;
 }
@@ -320,11 +321,35 @@ static void check_totals(sim *s, model *m, const manifest *now)
     }
 }
 
-/* What was reported as definitely not made is made. */
-static void check_not_lost(sim *s, const manifest *now)
+static bool is_active(const producer_entry *e)
+{
+    return !e->finished && !e->forgotten && e->last_publish > 0;
+}
+
+/* The turn moves to who publishes, if it is one of those whose last publishes are young: rule 1 of
+ * docs/design/cadence.md. */
+static void check_turn(sim *s, const manifest *last, const manifest *now, uint64_t steps)
+{
+    const producer_entry *own = last != NULL ? manifest_producer(last, now->committer) : NULL;
+    const bool publishes =
+        last != NULL && (steps > 0 || now->finished_producers > last->finished_producers);
+    bool moves = s->plan.turns && publishes && own != NULL && is_active(own);
+    uint64_t rank = 1;
+    for (uint32_t k = 0; moves && k < last->producer_count; k++)
+        rank +=
+            is_active(&last->producers[k]) && last->producers[k].last_publish > own->last_publish;
+    moves = moves && last->version - own->last_publish <= 2 * rank + 8;
+    if (!view_equal(now->turn, moves ? now->committer : last != NULL ? last->turn : (view){0}))
+        sim_violate(s, "TURN", "version %" PRIu64 ": the turn is not whose it has to be",
+                    now->version);
+}
+
+/* What was reported as definitely not made is made. Only who has seen the version before tries to
+ * make this one; check_fates looks at all at the end. */
+static void check_not_lost(sim *s, const model *m, const manifest *now)
 {
     const history *h = s->history;
-    for (size_t i = h->attempt_count; i > 0; i--) {
+    for (size_t i = h->attempt_count; i > m->attempts; i--) {
         const attempt_note *a = &h->attempts[i - 1];
         if (a->lost && a->version == now->version && token_equal(&a->nonce, &now->nonce))
             sim_violate(s, "I7", "version %" PRIu64 " was reported as definitely not made",
@@ -359,7 +384,7 @@ void check_extended(sim *s, const object *o)
         memcmp(now->uuid, s->genesis.uuid, UUID_BYTES) != 0 ||
         !hash_equal(&now->previous, previous))
         sim_violate(s, "I2", "version %" PRIu64 " does not follow the one before it", o->number);
-    check_not_lost(s, now);
+    check_not_lost(s, m, now);
     const uint64_t old_steps = m->step_count;
     const bool was_sealed = m->sealed;
     if (!s->violated)
@@ -377,6 +402,8 @@ void check_extended(sim *s, const object *o)
         check_producers(s, m, now, steps);
     if (!s->violated)
         check_totals(s, m, now);
+    if (!s->violated)
+        check_turn(s, m->last, now, steps);
     void *versions = m->versions;
     if (mem_grow(&versions, &m->version_capacity, (size_t)o->number + 1, sizeof *m->versions) != 0)
         sim_defect("no memory");
@@ -391,4 +418,5 @@ void check_extended(sim *s, const object *o)
           now->next, now->sealed ? ", sealed" : "");
     manifest_unref(m->last);
     m->last = now;
+    m->attempts = s->history->attempt_count;
 }

@@ -314,7 +314,7 @@ static void check_swept(sim *s, model *m, const manifest *now)
     for (uint64_t k = last->swept; k < now->swept; k++) {
         const tgb *t = m->steps[k].tgb;
         for (uint32_t i = 0; i < t->parts; i++)
-            if (!t->objects[i]->was_deleted)
+            if (t->objects[i] != NULL && !t->objects[i]->was_deleted)
                 sim_violate(s, "G9",
                             "version %" PRIu64 " has swept step %" PRIu64
                             ", of which a part was never deleted",
@@ -484,10 +484,35 @@ void check_retained(sim *s)
     for (size_t k = (size_t)m->last->trim; k < m->step_count; k++) {
         const tgb *t = m->steps[k].tgb;
         for (uint32_t i = 0; i < t->parts; i++)
-            if (t->objects[i]->now == NULL)
+            if (t->objects[i] == NULL || t->objects[i]->now == NULL)
                 sim_violate(s, "G7", "a part of step %zu is gone, trim is %" PRIu64, k,
                             m->last->trim);
     }
+}
+
+bool check_let_go(const sim *s, const object *o)
+{
+    if (o->kind != KEY_PART && o->kind != KEY_STATE)
+        return true;
+    tgb *t = history_find(s->history, o->nonce);
+    if (t == NULL)
+        return true;
+    const process *owner = s->processes[t->process];
+    if (owner->alive && owner->life == t->life)
+        return false;
+    for (uint32_t i = 0; i < t->parts; i++) {
+        if (t->objects[i] != o)
+            continue;
+        t->objects[i] = NULL;
+        blob_unref(t->contents[i]);
+        t->contents[i] = NULL;
+    }
+    if (t->state_object == o) {
+        t->state_object = NULL;
+        blob_unref(t->state);
+        t->state = NULL;
+    }
+    return true;
 }
 
 /* Once all is over: is there anything that no reader and no producer can reach? */

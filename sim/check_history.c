@@ -37,6 +37,22 @@ void check_proved(process *p, const manifest *m, bool newest)
                     p->name, m->version, p->newest_at_start);
 }
 
+void check_missed(process *p, uint64_t version)
+{
+    sim *s = p->sim;
+    if (version <= p->newest_at_start && !vstore_is_retired(s, version))
+        sim_violate(s, "I3",
+                    "%s finds no version %" PRIu64 ", and %" PRIu64 " was there before it looked",
+                    p->name, version, p->newest_at_start);
+}
+
+void check_found(process *p, uint64_t version)
+{
+    if (genesis_block(&p->sim->genesis, version) < p->retired_at_start)
+        sim_violate(p->sim, "R8", "%s takes version %" PRIu64 " for proved, which was retired",
+                    p->name, version);
+}
+
 void check_opened(process *p, uint32_t id, uint32_t epoch, uint64_t seq, uint64_t offset,
                   uint64_t version)
 {
@@ -79,24 +95,23 @@ void check_acked(process *p, tgb *t, uint64_t step, uint64_t version)
 void check_lost(process *p, tgb *t)
 {
     sim *s = p->sim;
-    const model *m = model_of(s);
     if (t->fate != FATE_PENDING || t->doubtful)
         return;
     t->fate = FATE_LOST;
-    for (size_t k = m->step_count; k > 0; k--)
-        if (m->steps[k - 1].tgb == t)
-            sim_violate(s, "I7", "%s was told that its seq %" PRIu64 " is lost; it is step %zu",
-                        p->name, t->seq, k - 1);
+    if (t->on_chain)
+        sim_violate(s, "I7", "%s was told that its seq %" PRIu64 " is lost; it is step %" PRIu64,
+                    p->name, t->seq, t->step);
 }
 
-void check_ended(process *p, size_t from, uint64_t version, const token128 *open)
+void check_ended(process *p, size_t from, uint64_t version, const token128 *open, bool undoable)
 {
     sim *s = p->sim;
     history *h = s->history;
     for (size_t i = from; i < h->attempt_count; i++) {
         attempt_note *a = &h->attempts[i];
         const bool made = version == a->version;
-        if (a->process == p->index && a->life == p->life && !made &&
+        const bool unsaid = undoable && vstore_is_retired(s, a->version);
+        if (a->process == p->index && a->life == p->life && !made && !unsaid &&
             (open == NULL || !token_equal(open, &a->nonce)))
             a->lost = true;
         const model *m = model_of(s);

@@ -15,6 +15,7 @@ static const char *const rows_of[] = {FAULT_LIST(FAULT_ROWS)};
 static const char *const texts[] = {FAULT_LIST(FAULT_TEXT)};
 
 #define MILLION 1000000u
+#define MONTH_RARER 10u
 #define FAULT_BITS 56u
 
 const char *fault_name(fault_class class)
@@ -42,6 +43,10 @@ void faults_open(sim *s)
         [FAULT_FREEZE_LONG] = true,      [FAULT_CREATE_DROPPED] = true,
     };
     s->faults.on = true;
+    for (uint32_t i = 0; s->plan.month && i < FAULT_CLASSES; i++) /* all of them, and rare */
+        s->faults.rates[i] = rates[i] / MONTH_RARER;
+    if (s->plan.month)
+        return;
     for (uint32_t i = 0; i < FAULT_CLASSES; i++) {
         const bool out = rng_below(&s->random, 2) == 0;
         const uint32_t factor = factors[rng_below(&s->random, 4)];

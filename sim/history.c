@@ -6,8 +6,6 @@
 #include "check.h"
 #include <string.h>
 
-#define BUCKETS 1024u
-
 history *history_new(void)
 {
     history *h = sim_alloc(sizeof *h);
@@ -50,14 +48,14 @@ tgb *history_tgb(sim *s, uint64_t nonce)
     tgb *t = sim_alloc(sizeof *t);
     t->nonce = nonce;
     t->invoked_ns = s->now_ns;
-    t->bucket_next = h->buckets[nonce % BUCKETS];
-    h->buckets[nonce % BUCKETS] = t;
+    t->bucket_next = h->buckets[nonce % TGB_BUCKETS];
+    h->buckets[nonce % TGB_BUCKETS] = t;
     return h->tgbs[h->tgb_count++] = t;
 }
 
 tgb *history_find(const history *h, uint64_t nonce)
 {
-    tgb *t = h->buckets[nonce % BUCKETS];
+    tgb *t = h->buckets[nonce % TGB_BUCKETS];
     while (t != NULL && t->nonce != nonce)
         t = t->bucket_next;
     return t;

@@ -14,7 +14,8 @@
 #include "vstore.h"
 
 #define TGB_PARTS_MAX 4u
-#define IDS_MAX 3u
+#define IDS_MAX 8u
+#define TGB_BUCKETS 16384u
 
 typedef enum fate {
     FATE_PENDING, /* staged by a process that lives */
@@ -109,7 +110,7 @@ typedef struct delivery {
 struct history {
     tgb **tgbs;
     size_t tgb_count, tgb_capacity;
-    tgb *buckets[1024];
+    tgb *buckets[TGB_BUCKETS];
     attempt_note *attempts;
     size_t attempt_count, attempt_capacity;
     open_note *opens;
@@ -126,6 +127,8 @@ struct history {
     size_t removal_count, removal_capacity;
     struct model *model;
     uint64_t commits, rollbacks, sweeps, slices;
+    uint64_t leaves;   /* lives of producers that ended by themselves */
+    uint64_t jobs;     /* that began after one that was over */
     uint64_t end_step; /* where the first rank ended */
     bool ended;
     bool forced; /* somebody tried to seal by force */

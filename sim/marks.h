@@ -59,6 +59,11 @@
     X(BEYOND_READ, "somebody looked far beyond the newest manifest")                               \
     X(REOPEN, "a walk met a marker and opened again above it")                                     \
     X(REOPEN_TWICE, "a walk met two markers")                                                      \
+    X(RESUMED, "a restart began with its cursor's version")                                        \
+    X(RESUME_GONE, "a cursor's version was not there any more")                                    \
+    X(RESUME_RETIRED, "a cursor's version was read, and its block was retired")                    \
+    X(RESUME_ELSEWHERE, "a cursor's version did not describe its step")                            \
+    X(RESUME_AHEAD, "a cursor's version was ahead of the hint")                                    \
     X(QUIET_MARKER, "a follower stuck at a retired name found its marker")                         \
     X(GAP_CHECKED, "a reader that skipped versions found its old sum")                             \
     X(GAP_SEGMENT, "a reader needed a segment to find its old sum")                                \
@@ -68,6 +73,7 @@
     X(MARKER_BY_LATE, "a marker landed late")                                                      \
     X(DELETE_LATE, "a delete landed late")                                                         \
     X(ROLLBACK, "a rank went back to an older cursor")                                             \
+    X(ROLLBACK_OF_JOB, "a job was launched from an older checkpoint than its newest")              \
     X(ROLLBACK_MID_STEP, "a rank went on in the middle of a step")                                 \
     X(SKIPS, "a job began that leaves steps out")                                                  \
     X(TAGS, "a job began that reads only some tags")                                               \
@@ -133,7 +139,20 @@
     X(PIN_RACED_TRIM, "trim moved while another trainer was committing")                           \
     X(PIN_OF_OLD, "a checkpoint of before the launch was pinned again")                            \
     X(PIN_BELOW_HOLD, "a pin below the hold left the hold")                                        \
-    X(PIN_TRIMMED, "a pin of an old checkpoint was refused as trimmed")
+    X(PIN_TRIMMED, "a pin of an old checkpoint was refused as trimmed")                            \
+    X(LOOK_FOUND, "a look found the next version")                                                 \
+    X(LOOK_NOTHING, "a look found nothing")                                                        \
+    X(LOOK_AHEAD, "a look found a version beyond the next")                                        \
+    X(LOOK_OVERTAKEN, "a look found nothing, and the version was made before it ended")            \
+    X(LOOK_RETIRED, "a look at a retired name found nothing")                                      \
+    X(LOOK_GHOST, "a look at a retired name found a ghost")                                        \
+    X(LOOK_FAILED, "a look failed, and a commit found out why")                                    \
+    X(LOOK_KILLED, "a producer died in the middle of a look")                                      \
+    X(HINT_UNDER_WAY, "a commit began while a hint was under way")                                 \
+    X(SEGMENT_UNDER_WAY, "a commit began while a segment was under way")                           \
+    X(TRUST_LOST, "a base that was trusted was another's by the time of the create")               \
+    X(TRUST_OLD, "a base that was trusted was not the newest any more")                            \
+    X(TRUST_RETIRED, "the version after a base that was trusted had been retired")
 
 #define MARK_ENUM(name, text) MARK_##name,
 typedef enum mark { MARK_LIST(MARK_ENUM) MARK_COUNT } mark;

@@ -98,7 +98,8 @@ static int64_t long_delay(const sim *s, const flight *f)
     if (s->plan.storm)
         return STORM_DELAY_MIN_NS +
                (int64_t)sim_draw_below(s, SALT_DELAY, f->where, STORM_DELAY_NS);
-    return LONG_DELAY_MIN_NS + (int64_t)sim_draw_below(s, SALT_DELAY, f->where, LONG_DELAY_NS);
+    return sim_pace(s, LONG_DELAY_MIN_NS +
+                           (int64_t)sim_draw_below(s, SALT_DELAY, f->where, LONG_DELAY_NS));
 }
 
 static void plan_create(sim *s, flight *f, int64_t *apply_ns, int64_t *reply_ns)
@@ -575,6 +576,16 @@ void network_reply(sim *s, flight *f)
     if (!p->doomed)
         process_boundary(p);
     process_pump(p);
+}
+
+void network_want(const sim *s)
+{
+    for (const flight *f = s->flying; f != NULL; f = f->next_made) {
+        if (f->object != NULL)
+            f->object->wanted = true;
+        for (uint32_t i = 0; f->names != NULL && i < f->listed; i++)
+            ((object *)(uintptr_t)f->names[i])->wanted = true;
+    }
 }
 
 void network_calm(sim *s)

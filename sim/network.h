@@ -60,6 +60,8 @@ void network_send(process *p, const machine_request *request, bool own, uint64_t
 void network_apply(sim *s, flight *f);
 /** Gives the answer to its process, or drops it. */
 void network_reply(sim *s, flight *f);
+/** Marks the objects that requests on their way mean. */
+void network_want(const sim *s);
 /** Faults are over: what was to land late lands now. The caller puts the queue in order again. */
 void network_calm(sim *s);
 void network_free(sim *s);

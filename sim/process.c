@@ -115,9 +115,10 @@ void process_end(process *p, bool killed)
     const int64_t rest_ns = p->rest_ns > 0 ? p->rest_ns : p->role->rest_ns;
     p->rest_ns = 0;
     if (p->sim->phase != PHASE_OVER && !p->left)
-        process_birth_at(p, p->sim->now_ns + 1 +
-                                (int64_t)sim_draw_below(p->sim, SALT_REST, process_where(p, 0),
-                                                        (uint64_t)rest_ns));
+        process_birth_at(
+            p, p->sim->now_ns + 1 +
+                   sim_pace(p->sim, (int64_t)sim_draw_below(p->sim, SALT_REST, process_where(p, 0),
+                                                            (uint64_t)rest_ns)));
 }
 
 void process_doom(process *p)
@@ -201,6 +202,11 @@ void process_count_chain(process *p)
     MARK_IF(s, REOPEN, now->reopens > old->reopens);
     MARK_IF(s, REOPEN_TWICE, now->reopens > old->reopens + 1);
     MARK_IF(s, GAP_CHECKED, now->skipped_checks > old->skipped_checks);
+    MARK_IF(s, RESUMED, now->resumed > old->resumed);
+    MARK_IF(s, RESUME_GONE, now->resume_absent > old->resume_absent);
+    MARK_IF(s, RESUME_RETIRED, now->resume_retired > old->resume_retired);
+    MARK_IF(s, RESUME_ELSEWHERE, now->resume_elsewhere > old->resume_elsewhere);
+    MARK_IF(s, RESUME_AHEAD, now->resume_ahead > old->resume_ahead);
     p->counted = *now;
 }
 

@@ -222,13 +222,9 @@ static void doubt(process *p, const producer *d)
         produce_tgb(p, d->intent.publish.descriptors[i].record.seq)->doubtful = true;
 }
 
-static uint64_t step_of(const sim *s, const tgb *t)
+static uint64_t step_of(const tgb *t)
 {
-    const model *m = model_of(s);
-    for (size_t k = m->step_count; k > 0; k--)
-        if (m->steps[k - 1].tgb == t)
-            return k - 1;
-    return COMMIT_STEP_UNKNOWN;
+    return t->on_chain ? t->step : COMMIT_STEP_UNKNOWN;
 }
 
 /* As the client does: what our entry says in a proved manifest is what happened. */
@@ -255,7 +251,7 @@ static void published(process *p, producer *d, const commit_report *r)
     for (uint32_t i = 0; i < count; i++) {
         tgb *t = produce_tgb(p, first + i);
         const bool in_row = i >= count - row;
-        check_acked(p, t, in_row ? r->result.first_step + (i - (count - row)) : step_of(s, t),
+        check_acked(p, t, in_row ? r->result.first_step + (i - (count - row)) : step_of(t),
                     r->version);
     }
     stage_published(d->stage, count, r->result.first_step, NULL, NULL);
@@ -282,7 +278,8 @@ static void blocked(process *p, producer *d)
     for (uint32_t i = 0; i < s->process_count; i++)
         MARK_IF(s, BLOCKED_TOGETHER,
                 s->processes[i] != p && s->processes[i]->blocked_until_ns > s->now_ns);
-    d->not_before_ns = s->now_ns + 1 + (int64_t)rng_below(&p->random, BLOCKED_PAUSE_NS);
+    d->not_before_ns =
+        s->now_ns + 1 + sim_pace(s, (int64_t)rng_below(&p->random, BLOCKED_PAUSE_NS));
     p->blocked_until_ns = d->not_before_ns;
 }
 
@@ -370,7 +367,9 @@ static void tell(process *p, producer *d)
     process_count_chain(p);
     check_proved(p, chain_held(d->chain), false);
     check_ended(p, d->attempts_from, r->end == COMMIT_DONE ? r->version : 0,
-                r->open_unknown ? &r->nonce : NULL);
+                r->open_unknown ? &r->nonce : NULL, false);
+    if (s->plan.turns)
+        turns_committed(p, r);
     count_ends(s, d, r);
     const cadence_attempt attempt = {
         .now_ns = s->now_ns, .fragile_ns = r->fragile_ns, .conflict = r->end == COMMIT_LOST};
@@ -385,7 +384,7 @@ static void tell(process *p, producer *d)
 }
 
 /* False: there is nothing to publish. */
-static bool fill_intent(producer *d)
+static bool fill_intent(const process *p, producer *d)
 {
     d->intent = (intent){.kind = INTENT_PUBLISH};
     d->intent.publish.id = view_text(d->name);
@@ -393,6 +392,9 @@ static bool fill_intent(producer *d)
     const uint32_t count = stage_ready(d->stage, ALL_READY, &d->intent.publish.descriptors,
                                        &d->intent.publish.states, &d->intent.publish.state_refs);
     d->intent.publish.count = count;
+    d->intent.publish.takes_turn = p->sim->plan.turns;
+    if (p->sim->plan.turns)
+        d->intent.publish.slot_ms = turn_slot_ms(&d->turn);
     d->intent.publish.finish = d->finishes && d->quota == 0 && count == stage_batches(d->stage);
     return count > 0 || d->intent.publish.finish;
 }
@@ -403,6 +405,8 @@ static void publish(process *p, producer *d)
     d->committing = true;
     d->told = d->was_overdue = false;
     d->attempts_from = s->history->attempt_count;
+    if (s->plan.turns)
+        turns_commit(p);
     commit_start(d->commit, &d->intent, view_text(d->name), s->now_ns,
                  s->now_ns + s->plan.patience_ns);
     process_run(p, &commit_machine, d->commit, d->chain);
@@ -411,6 +415,18 @@ static void publish(process *p, producer *d)
 static int64_t latest(int64_t a, int64_t b)
 {
     return a > b ? a : b;
+}
+
+/* After a look that failed it does not look again, and a finish waits for no turn. */
+static int64_t start_of(process *p, producer *d)
+{
+    const bool failed = d->look_failed;
+    d->look_failed = false;
+    d->advice = (turn_advice){.act = TURN_VISIT};
+    if (failed)
+        return p->sim->now_ns;
+    return p->sim->plan.turns && !d->intent.publish.finish ? turns_due(p)
+                                                           : cadence_due(&d->cadence, d->staged_ns);
 }
 
 static void wake_by(process *p, int64_t at_ns)
@@ -444,25 +460,32 @@ void produce_advance(process *p)
         tell(p, d);
         if (!p->alive || s->violated)
             return;
-        d->committing = process_busy(p);
+        d->committing = s->plan.turns ? !commit_may_start(d->commit) : process_busy(p);
+    }
+    if (d->looking && !process_busy(p)) {
+        turns_looked(p);
+        if (s->violated)
+            return;
     }
     if (p->timer_ns == TIME_NEVER)
         send_again(p, d);
     while (!p->doomed && d->quota > 0 && free_upload(d) != NULL &&
            stage_has_room(d->stage, 1u << 10) && stage_batches(d->stage) < s->plan.stage_max)
         make_batch(p, d);
-    if (p->doomed || d->committing)
+    if (p->doomed || d->committing || d->looking)
         return;
     if (out_of_work(d)) {
         p->left = s->phase == PHASE_LIVENESS;
         process_end(p, false);
         return;
     }
-    if (!fill_intent(d))
+    if (!fill_intent(p, d))
         return;
-    const int64_t due_ns = latest(cadence_due(&d->cadence, d->staged_ns), d->not_before_ns);
+    const int64_t due_ns = latest(start_of(p, d), d->not_before_ns);
     if (due_ns > s->now_ns)
         wake_by(p, due_ns);
+    else if (d->advice.act == TURN_LOOK || d->advice.act == TURN_CATCH_UP)
+        turns_look(p);
     else
         publish(p, d);
 }

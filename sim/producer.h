@@ -10,6 +10,7 @@
 #include "protocol/commit.h"
 #include "protocol/create.h"
 #include "protocol/stage.h"
+#include "protocol/turn.h"
 
 #define UPLOADS_MAX 8u
 
@@ -52,6 +53,11 @@ typedef struct producer {
     bool finishes, calm;
     int64_t staged_ns, not_before_ns;
     uint32_t failures;
+    turn turn; /* when producers take turns */
+    turn_advice advice;
+    bool looking, look_failed, trusted_newest, overslept;
+    int64_t looked_ns;
+    uint64_t looked_from; /* version held before the look */
 } producer;
 
 /* ---- produce.c: batches, uploads and publishes ---- */
@@ -67,5 +73,19 @@ int64_t produce_fenced_rest(const process *p);
 /** The life is over: what is staged is definitely lost, but for what is doubtful. */
 void produce_fail(process *p);
 tgb *produce_tgb(process *p, uint64_t seq);
+
+/* ---- produce_turn.c: when producers take turns ---- */
+/** `put_ns`: what the create of the open took. */
+void turns_open(process *p, int64_t put_ns);
+/** When something may be done; what, is in `advice`. */
+int64_t turns_due(process *p);
+/** A look, or a walk to the newest, as advised. */
+void turns_look(process *p);
+/** It is over. */
+void turns_looked(process *p);
+/** A commit begins, or has ended. */
+void turns_commit(process *p);
+void turns_committed(process *p, const commit_report *r);
+void turns_forget(process *p, bool killed);
 
 #endif

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* sim/run: many seeds, or the story of one. */
 #include "campaign.h"
+#include "month.h"
 #include "shrink.h"
 
 #include <inttypes.h>
@@ -14,9 +15,13 @@ static const char help[] =
     "       sim/run --seed N [--story [--seconds T]]\n"
     "       sim/run --file SEEDS        seeds of a file, one a line; # begins a comment\n"
     "       sim/run --trace [--from S] [--seeds N]   one hash of everything that happens\n"
+    "       sim/run --month [--seed N] [--days D] [--verify PROGRAM] [-o json] [--stops]\n"
+    "                                   one namespace that lives for D (30) virtual days\n"
     "\n"
     "  --marks   fail when a coverage mark or a fault class was never met\n"
     "  --log F   append a line to F: commit (--commit C), from, seeds, failures, virtual hours\n"
+    "  --verify  called with a folder that holds the namespace, at each stop; 0 means clean\n"
+    "  --stops   tell of each stop on stderr; --story of everything\n"
     "  --story   shrink a failing seed to its few faults and tell what happened\n"
     "\n"
     "Exit: 0 without violation, 1 with one, 2 on a wrong call.\n";
@@ -25,8 +30,9 @@ static const char help[] =
 
 typedef struct arguments {
     campaign campaign;
-    bool json, marks, story, trace, one;
-    const char *file, *log, *commit;
+    bool json, marks, story, trace, one, month, stops;
+    const char *file, *log, *commit, *verify;
+    uint64_t days;
 } arguments;
 
 static bool number(const char *text, uint64_t *value)
@@ -48,6 +54,7 @@ static bool take_value(arguments *a, const char *name, const char *value)
     const char **text = strcmp(name, "--file") == 0     ? &a->file
                         : strcmp(name, "--log") == 0    ? &a->log
                         : strcmp(name, "--commit") == 0 ? &a->commit
+                        : strcmp(name, "--verify") == 0 ? &a->verify
                                                         : NULL;
     if (text != NULL) {
         *text = value;
@@ -63,6 +70,8 @@ static bool take_value(arguments *a, const char *name, const char *value)
         a->campaign.jobs = (uint32_t)n;
     else if (strcmp(name, "--versions") == 0)
         a->campaign.versions = (uint32_t)n;
+    else if (strcmp(name, "--days") == 0)
+        a->days = n;
     else if (strcmp(name, "--seconds") == 0)
         a->campaign.seconds_max = (double)n;
     else if (strcmp(name, "--seed") == 0) {
@@ -83,6 +92,10 @@ static bool parse(int argc, char **argv, arguments *a)
             a->story = true;
         else if (strcmp(argv[i], "--trace") == 0)
             a->trace = true;
+        else if (strcmp(argv[i], "--month") == 0)
+            a->month = true;
+        else if (strcmp(argv[i], "--stops") == 0)
+            a->stops = true;
         else if (!take_value(a, argv[i], i + 1 < argc ? argv[i + 1] : NULL))
             return false;
         else
@@ -211,10 +224,17 @@ static int tell(uint64_t seed, double seconds)
 
 int main(int argc, char **argv)
 {
-    arguments a = {.campaign = {.from = 1, .seeds = 100, .jobs = 2}, .commit = "?"};
-    if (!parse(argc, argv, &a)) {
+    arguments a = {.campaign = {.from = 1, .seeds = 100, .jobs = 2}, .commit = "?", .days = 30};
+    if (!parse(argc, argv, &a) || (a.month && a.verify == NULL)) {
         (void)fputs(help, stderr);
         return 2;
+    }
+    if (a.month) {
+        month m = {
+            .days = (uint32_t)a.days, .verify = a.verify, .is_told = a.stops, .tells = a.story};
+        month_run(&m, a.campaign.from);
+        month_print(&m, a.json);
+        return m.result.violated;
     }
     if (a.file != NULL)
         return run_file(a.file);

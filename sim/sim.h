@@ -56,12 +56,18 @@ typedef struct sim_plan {
     uint32_t skip_count; /* ranges that the job leaves out, from its first cursor on */
     uint64_t skips[2][2];
     bool tagged; /* batches have tags, and the job reads only some */
+    bool turns;  /* producers take turns: they look ahead, and trust what they found … */
+    bool hasty;  /* … and now and then when it is no turn of theirs */
     uint32_t groups;
     uint32_t max_lag, max_bytes; /* 0: no limit */
     bool group_rivals, removes, forgets;
     bool leavers; /* producers finish early and often, and come back */
     uint32_t page_min;
-    bool feud; /* rivals take over from each other all the time */
+    bool feud;         /* rivals take over from each other all the time */
+    bool month;        /* one namespace that lives for days (month.h) */
+    uint32_t pace;     /* people are so many times slower than the network */
+    uint32_t stride;   /* steps between checkpoints, and of a sweep, are so many times more */
+    uint32_t patience; /* what people do rarely is so many times rarer */
 } sim_plan;
 
 typedef enum sim_phase { PHASE_SAFETY, PHASE_LIVENESS, PHASE_OVER } sim_phase;
@@ -88,6 +94,7 @@ typedef struct sim {
     uint32_t process_count;
     process *processes[PROCESSES_MAX];
     struct job *jobs[GROUPS_HERE_MAX];
+    struct month *month; /* NULL: a seed */
 
     uint64_t requests, handled;
     uint64_t trace; /* hash of everything that happened */
@@ -119,18 +126,21 @@ typedef struct sim_options {
     /** Where the faults that happened are noted, up to `fired_max`; NULL: nowhere. */
     uint64_t *fired;
     size_t fired_max, *fired_count;
-    uint32_t versions; /* 0: the plan's */
-    uint64_t left_out; /* classes of faults, a bit each, that may not happen */
-    uint64_t dice;     /* the same plan with other draws; 0: the seed's own */
-    uint32_t absent;   /* processes, a bit each, that never start */
-    uint32_t thin;     /* faults are 2^thin times rarer */
-    bool only_faults;  /* ends when the faults do: nothing is asked of what follows */
+    uint32_t versions;   /* 0: the plan's */
+    uint64_t left_out;   /* classes of faults, a bit each, that may not happen */
+    uint64_t dice;       /* the same plan with other draws; 0: the seed's own */
+    uint32_t absent;     /* processes, a bit each, that never start */
+    uint32_t thin;       /* faults are 2^thin times rarer */
+    bool only_faults;    /* ends when the faults do: nothing is asked of what follows */
+    struct month *month; /* not a seed: days of it */
 } sim_options;
 
 void simulate(uint64_t seed, const sim_options *options, sim_result *result);
 
 /* ---- for the parts of the simulator ---- */
 
+/** The pace of people. */
+int64_t sim_pace(const sim *s, int64_t for_ns);
 void sim_schedule(sim *s, int64_t at_ns, event_kind kind, flight *f, process *p);
 /** The first violation is kept; the simulation ends. */
 void sim_violate(sim *s, const char *invariant, const char *format, ...)

@@ -6,6 +6,7 @@
 #include "act.h"
 #include "base/alloc.h"
 #include "check.h"
+#include "month.h"
 #include "network.h"
 #include <stdarg.h>
 #include <stdio.h>
@@ -62,6 +63,11 @@ uint64_t sim_draw(const sim *s, uint32_t salt, uint64_t where)
 uint64_t sim_draw_below(const sim *s, uint32_t salt, uint64_t where, uint64_t bound)
 {
     return bound == 0 ? 0 : (uint64_t)(((wide)sim_draw(s, salt, where) * bound) >> 64);
+}
+
+int64_t sim_pace(const sim *s, int64_t for_ns)
+{
+    return for_ns * s->plan.pace;
 }
 
 /* ---- events ---- */
@@ -202,6 +208,12 @@ static void draw_plan(sim *s, const sim_options *options)
     rng own; /* so that what is drawn above stays what it was before there were tags */
     rng_seed(&own, s->seed ^ 0x74616773);
     p->tagged = rng_below(&own, 4) == 0;
+    rng_seed(&own, s->seed ^ 0x7475726e73);
+    p->turns = rng_below(&own, 3) == 0;
+    p->hasty = p->turns && rng_below(&own, 2) == 0;
+    p->pace = p->stride = p->patience = 1;
+    if (s->month != NULL)
+        month_plan(s);
 }
 
 static void make_genesis(sim *s)
@@ -273,19 +285,21 @@ static void run(sim *s)
 {
     int64_t look_ns = 0, end_ns = TIME_NEVER;
     while (!s->violated && s->phase != PHASE_OVER) {
-        if (s->events == 0 || s->handled > EVENTS_MAX) {
+        if (s->events == 0 || s->handled > (uint64_t)EVENTS_MAX * s->plan.pace) {
             sim_violate(s, "G11", "%s", s->events == 0 ? "nothing is left to happen" : "livelock");
             return;
         }
         const event e = next_event(s);
         handle(s, &e);
+        if (s->month != NULL && s->now_ns >= s->month->stop_ns)
+            month_stop(s);
         if (s->now_ns < look_ns)
             continue;
-        look_ns = s->now_ns + LOOK_NS;
+        look_ns = s->now_ns + sim_pace(s, LOOK_NS);
         if (s->phase == PHASE_SAFETY && (vstore_newest(s->store) >= s->plan.versions ||
                                          s->now_ns >= s->plan.safety_ns || act_all_left(s))) {
             calm(s);
-            end_ns = s->now_ns + LIVENESS_NS;
+            end_ns = s->now_ns + sim_pace(s, LIVENESS_NS);
             if (s->only_faults)
                 s->phase = PHASE_OVER;
         } else if (s->phase == PHASE_LIVENESS && act_settled(s)) {
@@ -320,6 +334,7 @@ void simulate(uint64_t seed, const sim_options *options, sim_result *result)
     s->dice = options->dice != 0 ? mix(seed ^ mix(options->dice)) : seed;
     s->story = options->story;
     s->only_faults = options->only_faults;
+    s->month = options->month;
     rng_seed(&s->random, seed);
     draw_plan(s, options);
     faults_open(s);
@@ -340,6 +355,8 @@ void simulate(uint64_t seed, const sim_options *options, sim_result *result)
     run(s);
     if (!s->violated && !s->only_faults)
         check_all(s);
+    if (s->month != NULL)
+        month_end(s);
     memset(result, 0, sizeof *result);
     result->calm = s->phase != PHASE_SAFETY;
     s->phase = PHASE_OVER;

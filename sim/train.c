@@ -22,6 +22,12 @@ static void note_releases(sim *s, const trainer *t)
     }
 }
 
+/* So long that something is wrong. */
+static int64_t starved_ns(const sim *s)
+{
+    return sim_pace(s, STARVED_NS) * s->plan.patience;
+}
+
 /* ---- pins ---- */
 
 static void begin_pin(process *p, trainer *t)
@@ -56,7 +62,7 @@ static bool is_newest(const trainer *t, uint32_t k)
 static void make_room(process *p, trainer *t)
 {
     const sim *s = p->sim;
-    if (t->live_count > 1 && s->now_ns >= t->idle_ns + 2 * STARVED_NS) {
+    if (t->live_count > 1 && s->now_ns >= t->idle_ns + 2 * starved_ns(s)) {
         uint32_t least = PINS_MAX;
         for (uint32_t k = 0; k < t->live_count; k++)
             if (!is_newest(t, k) &&
@@ -64,7 +70,7 @@ static void make_room(process *p, trainer *t)
                 least = k;
         if (least < PINS_MAX)
             drop(t, least);
-    } else if (t->live_count > 0 && rng_below(&p->random, 200) == 0) {
+    } else if (t->live_count > 0 && rng_below(&p->random, 200 * s->plan.patience) == 0) {
         for (uint32_t k = 0; k < t->live_count; k++)
             drop(t, k);
     }
@@ -135,7 +141,7 @@ static void save(process *p, trainer *t)
     *new = (saved){.nonce = rng_u64(&p->random)};
     for (uint32_t d = t->dp; d > 0; d--) {
         cursor c;
-        if (handout_cursor(t->handouts[d - 1], chain_held(t->chain), &c) != BW_OK)
+        if (handout_cursor(t->handouts[d - 1], chain_held(t->chain)->version, &c) != BW_OK)
             sim_defect("a cursor that cannot be");
         c.version = 0;
         if (d < t->dp && (c.step != new->at.step || c.item != new->at.item))
@@ -214,7 +220,7 @@ void train_pinned(process *p, trainer *t)
     if (t->pins_left > 0 && --t->pins_left == 0 && t->job->name[0] == 'y' &&
         s->phase == PHASE_SAFETY) {
         t->job->over = true;
-        p->left = true;
+        p->left = !s->plan.month;
         process_end(p, false);
     }
 }
@@ -274,7 +280,7 @@ static bool wants_pin(const process *p, const trainer *t)
     for (uint32_t k = 0; k < t->live_count; k++)
         kept |= is_newest(t, k);
     const bool moved = step != t->pinned_step || item != t->pinned_item || !kept;
-    return moved && p->sim->now_ns >= t->idle_ns + STARVED_NS;
+    return moved && p->sim->now_ns >= t->idle_ns + starved_ns(p->sim);
 }
 
 void train(process *p, trainer *t)
@@ -311,7 +317,7 @@ void train(process *p, trainer *t)
         return;
     }
     if (t->poll_ns <= s->now_ns) {
-        t->poll_ns = s->now_ns + 1 + (int64_t)rng_below(&p->random, 2 * WORK_NS);
+        t->poll_ns = s->now_ns + 1 + sim_pace(s, (int64_t)rng_below(&p->random, 2 * WORK_NS));
         trainer_walk(p, t, CHAIN_NEWEST);
         return;
     }

@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "check.h"
+#include "network.h"
 #include <string.h>
 
 #define BUCKETS 4096u
@@ -18,6 +19,7 @@ struct vstore {
     object *buckets[BUCKETS];
     number_index manifests, markers;
     uint64_t newest, retired;
+    vstore_size stored, peak;
 };
 
 blob *blob_new(const void *bytes, size_t size)
@@ -77,7 +79,7 @@ uint64_t vstore_key_hash(const char *key)
 }
 
 /* Absurd numbers (from an absurd hint) are left out: nothing is ever created there. */
-#define INDEX_MAX 100000u
+#define INDEX_MAX 1000000u
 
 static void index_add(number_index *x, object *o)
 {
@@ -116,6 +118,11 @@ object *vstore_object(vstore *v, const object_key *key, uint64_t hash)
     o->last = fields.last;
     o->nonce = fields.nonce;
     *at = o;
+    if (o->kind == KEY_MANIFEST && o->number > 0 && o->number <= v->newest) { /* it was forgotten */
+        o->was_deleted = true;
+        o->first = blob_new("", 0);
+        o->writes = 1;
+    }
     if (o->kind == KEY_MANIFEST)
         index_add(&v->manifests, o);
     else if (o->kind == KEY_MARKER)
@@ -161,11 +168,74 @@ int vstore_each(const vstore *v, int (*each)(void *context, object *o), void *co
     return 0;
 }
 
+vstore_size vstore_stored(const vstore *v)
+{
+    return v->stored;
+}
+
+vstore_size vstore_peak(const vstore *v)
+{
+    return v->peak;
+}
+
+static void count(vstore *v, const blob *old, const blob *new)
+{
+    v->stored.objects += new != NULL ? 1 : 0;
+    v->stored.objects -= old != NULL ? 1 : 0;
+    v->stored.bytes += new != NULL ? new->size : 0;
+    v->stored.bytes -= old != NULL ? old->size : 0;
+    if (v->stored.objects > v->peak.objects)
+        v->peak.objects = v->stored.objects;
+    if (v->stored.bytes > v->peak.bytes)
+        v->peak.bytes = v->stored.bytes;
+}
+
+static void want(const void *object_of_ours)
+{
+    object *o = (object *)(uintptr_t)object_of_ours;
+    if (o != NULL)
+        o->wanted = true;
+}
+
+static void index_drop(number_index *x, const object *o)
+{
+    if (index_at(x, o->number) == o)
+        x->objects[o->number] = NULL;
+}
+
+void vstore_forget(sim *s)
+{
+    vstore *v = s->store;
+    network_want(s);
+    for (uint32_t i = 0; i < s->process_count; i++) {
+        want(s->processes[i]->bad_object);
+        for (uint32_t k = 0; k < DAMAGED_KEPT; k++)
+            want(s->processes[i]->damaged[k].object);
+    }
+    for (uint32_t i = 0; i < BUCKETS; i++) {
+        for (object **at = &v->buckets[i], *o = *at; o != NULL; o = *at) {
+            const bool goes = o->now == NULL && !o->wanted && check_let_go(s, o);
+            o->wanted = false;
+            if (!goes) {
+                at = &o->bucket_next;
+                continue;
+            }
+            *at = o->bucket_next;
+            index_drop(&v->manifests, o);
+            index_drop(&v->markers, o);
+            blob_unref(o->first);
+            mem_free(o);
+        }
+    }
+}
+
 static void hold(sim *s, object *o, blob *body)
 {
     vstore *v = s->store;
     blob *old = o->now;
     o->now = blob_ref(body);
+    o->unreachable_ns = 0;
+    count(v, old, body);
     blob_unref(old);
     o->writes++;
     if (o->first != NULL)
@@ -196,6 +266,7 @@ void vstore_put(sim *s, object *o, blob *body, const flight *f)
 void vstore_delete(sim *s, object *o, const flight *f)
 {
     check_deleted(s, o, f);
+    count(s->store, o->now, NULL);
     blob_unref(o->now);
     o->was_deleted |= o->now != NULL;
     o->now = NULL;

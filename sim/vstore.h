@@ -2,8 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * The virtual store: what every name holds now, and held first. It promises what docs/guarantees.md
- * assumes and nothing else: single keys, atomic create-if-absent. Names are never forgotten, so it
- * is also the witness: the first content of each manifest name is the chain.
+ * assumes and nothing else: single keys, atomic create-if-absent. Names are not forgotten, so it
+ * is also the witness: the first content of each manifest name is the chain. (In a month those that
+ * are gone are forgotten, vstore_forget: the checker has judged them.)
  */
 #ifndef SIM_VSTORE_H
 #define SIM_VSTORE_H
@@ -34,6 +35,8 @@ typedef struct object {
     int64_t first_ns;
     uint32_t writes; /* that took effect */
     bool was_deleted;
+    bool wanted;            /* scratch of vstore_forget */
+    int64_t unreachable_ns; /* when it was first found so, in a month; 0: it was not */
 } object;
 
 vstore *vstore_new(void);
@@ -49,6 +52,14 @@ uint64_t vstore_retired(const vstore *v);
 /** The newest version of the chain; 0: none yet. */
 uint64_t vstore_newest(const vstore *v);
 bool vstore_is_retired(const sim *s, uint64_t version);
+/** What is stored, and was at the most. */
+typedef struct vstore_size {
+    uint64_t objects, bytes;
+} vstore_size;
+vstore_size vstore_stored(const vstore *v);
+vstore_size vstore_peak(const vstore *v);
+/** Forgets names that hold nothing and that nobody who lives and no request on its way can mean. */
+void vstore_forget(sim *s);
 /** All objects, for checks at the end; until non-zero. */
 int vstore_each(const vstore *v, int (*each)(void *context, object *o), void *context);
 

@@ -23,7 +23,6 @@ extern "C" {
 #endif
 
 typedef struct bw_consumer bw_consumer;
-typedef struct bw_cursor bw_cursor;
 
 /**
  * `group`: the training job's name, or NULL. With a group all ranks of the job begin at one place:
@@ -64,10 +63,44 @@ uint32_t bw_consumer_c(const bw_consumer *consumer);
 bw_status bw_consumer_next(bw_consumer *consumer, int64_t timeout_ns, bw_item **item,
                            bw_error *error);
 
+/**
+ * Lends memory for slices to be read into, by the store itself and without a copy: buffers of a
+ * pinned ring, say. For a consumer opened with property `lend`: it reads ahead only into lent
+ * buffers, and nothing before the first of them. Any thread. `token` is the caller's: bw_item_lent
+ * tells it.
+ *
+ * Ownership: the memory is the caller's, and lent until bw_consumer_close has returned. A buffer
+ * takes one slice, and is free for another when all items of that slice were released; until then
+ * its bytes stay as they are. Do not write to it or free it while it is lent. After the close the
+ * library writes to none of it and reads none of it; items not released yet are views of the
+ * caller's memory, which must stay for as long as they are looked at.
+ *
+ * `data` must be a multiple of 64, as items then are. `bytes`: for M items, 64 + 16·M and the
+ * stored length of each, every term rounded up to a multiple of 64; for items stored as zstd their
+ * plain lengths, rounded up likewise, on top, since they are unpacked behind what was read. Buffers
+ * may differ; the smallest that will do is taken. A job whose dp is a k-th of the namespace's reads
+ * k slices a step.
+ *
+ * No buffer free (all are read ahead, or their items not released): nothing more is read ahead
+ * until one is, but bw_consumer_next never waits for a buffer: what it is called for is then read
+ * into memory of the library, as is every slice that is larger than all buffers, and what was
+ * packed and finds no room when it is unpacked; within property `memory`, and counted as
+ * `lent_missed` (bw_consumer_stats). Who lends a buffer for each slice read ahead (property
+ * `prefetch`; at most 64 steps where it is not set) and each that is held at once, large enough,
+ * meets none of that.
+ *
+ * BW_INVALID: opened without `lend`; misaligned, shorter than 64 bytes, overlapping a buffer lent
+ * before, or more than 65,536 buffers. BW_NOMEM. A failed call lends nothing.
+ */
+bw_status bw_consumer_lend(bw_consumer *consumer, void *data, size_t bytes, uint64_t token,
+                           bw_error *error);
+
 /* Items stay valid until released, also after their consumer, space and runtime are closed. */
 /** Bytes of the item: verified, 64-byte aligned where the store's file is mapped, read-only; for a
  * pad *size = 0. */
 void bw_item_view(const bw_item *item, const void **data, size_t *size);
+/** Whether its bytes lie in a lent buffer; then its token, unless `token` is NULL. */
+int bw_item_lent(const bw_item *item, uint64_t *token);
 uint64_t bw_item_step(const bw_item *item);
 uint32_t bw_item_d(const bw_item *item);
 uint32_t bw_item_c(const bw_item *item);

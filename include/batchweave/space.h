@@ -16,6 +16,7 @@ extern "C" {
 
 typedef struct bw_space bw_space;
 typedef struct bw_item bw_item;
+typedef struct bw_cursor bw_cursor;
 
 /** For every `timeout_ns`: nanoseconds from the call; 0 does not wait; negative waits without
  * limit. */
@@ -36,6 +37,15 @@ bw_status bw_space_init(bw_runtime *runtime, const char *url, const bw_config *c
  */
 bw_status bw_space_open(bw_runtime *runtime, const char *url, const bw_config *config,
                         int64_t timeout_ns, bw_space **space, bw_error *error);
+/**
+ * Opens to go on from `from`, with a consumer by the same cursor: the manifest that it names is
+ * read beside all else, so that the first item takes three round trips and not four or more. No
+ * other effect: the cursor is judged by bw_consumer_open, and one that is of no use costs nothing.
+ * NULL: as bw_space_open.
+ */
+bw_status bw_space_resume(bw_runtime *runtime, const char *url, const bw_config *config,
+                          const bw_cursor *from, int64_t timeout_ns, bw_space **space,
+                          bw_error *error);
 /** All producers and consumers must be closed before; items may outlive it. NULL is fine. */
 void bw_space_close(bw_space *space);
 

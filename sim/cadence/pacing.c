@@ -186,6 +186,8 @@ static void freeze(pacing *p, pacing_process *x)
 
 static void land(pacing *p, flight *f)
 {
+    mem_free(f->found.bytes);
+    f->found = (stored){0};
     f->next = p->spare;
     p->spare = f;
 }
@@ -309,7 +311,8 @@ static void end_all(pacing *p)
         process_end(&p->processes[i]);
     }
     for (size_t i = 0; i < p->event_count; i++)
-        mem_free(p->events[i].flight);
+        if (p->events[i].flight != NULL)
+            land(p, p->events[i].flight);
     for (flight *f = p->spare, *next; f != NULL; f = next) {
         next = f->next;
         mem_free(f);
@@ -362,7 +365,8 @@ bw_status pacing_run(const pacing_plan *plan, pacing_report *report, bw_error *e
     while (p->status == BW_OK && p->event_count > 0) {
         const event e = take(p);
         if (e.at_ns >= plan->warmup_ns + plan->span_ns) {
-            mem_free(e.flight);
+            if (e.flight != NULL)
+                land(p, e.flight);
             break;
         }
         p->now_ns = e.at_ns;

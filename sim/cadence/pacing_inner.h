@@ -7,6 +7,7 @@
 #include "pacing.h"
 #include "protocol/cadence.h"
 #include "protocol/commit.h"
+#include "protocol/turn.h"
 
 typedef struct pacing pacing;
 
@@ -29,8 +30,9 @@ typedef struct pacing_store {
 void pacing_store_free(pacing_store *s);
 /** What a write says; it takes effect now. */
 store_outcome pacing_store_write(pacing_store *s, const machine_request *request);
-/** What a read finds now; `*found` may go when a later version is made. */
-store_outcome pacing_store_look(pacing_store *s, const machine_request *request, stored *found);
+/** What a read finds now; of a GET its bytes, which are the caller's to free. */
+store_outcome pacing_store_look(const pacing_store *s, const machine_request *request,
+                                stored *found);
 /** Genesis and version 1. */
 bw_status pacing_store_begin(pacing_store *s, genesis *g, bw_error *error);
 /** How many steps the newest version has. */
@@ -57,6 +59,10 @@ typedef struct pacing_process {
 
     /* a producer */
     cadence cadence;
+    turn turn;
+    turn_advice look; /* that is under way, sent at … */
+    bool looking;
+    int64_t looked_ns;
     uint32_t epoch;
     uint64_t seq;
     int64_t batch_ns, next_ns; /* the batch in the making ends then */

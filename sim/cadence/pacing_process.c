@@ -88,6 +88,7 @@ void process_begin(pacing *p, uint32_t index, pacing_role role)
 void process_end(pacing_process *x)
 {
     disconnect(x);
+    turn_close(&x->turn);
     mem_free(x->ready);
     mem_free(x->descriptors);
 }
@@ -95,7 +96,8 @@ void process_end(pacing_process *x)
 void process_kill(pacing_process *x)
 {
     disconnect(x);
-    x->alive = x->opened = x->committing = false;
+    turn_close(&x->turn);
+    x->alive = x->opened = x->committing = x->looking = false;
     x->life++;
     x->ready_count = 0;
     x->wake_ns = x->frozen_until_ns = 0;
@@ -190,7 +192,10 @@ static void start_publish(pacing_process *x)
                                      .token = x->token,
                                      .descriptors = x->descriptors,
                                      .states = states,
-                                     .count = count}};
+                                     .count = count,
+                                     .takes_turn = x->cadence.policy == CADENCE_TURN}};
+    if (x->cadence.policy == CADENCE_TURN)
+        x->intent.publish.slot_ms = turn_slot_ms(&x->turn);
     start(x);
 }
 
@@ -278,6 +283,15 @@ static void published(pacing_process *x, const commit_report *r)
 static void feed_cadence(pacing_process *x, const commit_report *r)
 {
     const manifest *m = chain_held(x->chain);
+    if (x->cadence.policy == CADENCE_TURN) {
+        const bw_status status =
+            r->end == COMMIT_DONE
+                ? turn_committed(&x->turn, r->create_ns, x->of->now_ns, m, &x->random)
+                : turn_lost(&x->turn, x->of->now_ns, m, &x->random);
+        if (status != BW_OK)
+            pacing_defect(x->of, "no memory for members");
+        return;
+    }
     const cadence_attempt attempt = {.now_ns = x->of->now_ns,
                                      .fragile_ns = r->fragile_ns,
                                      .conflict = r->end == COMMIT_LOST,
@@ -310,6 +324,8 @@ static void settle(pacing_process *x)
         x->epoch = r->result.epoch;
         x->seq = r->result.seq;
         next_batch(x, p->now_ns);
+        turn_open(&x->turn, view_text(x->name), p->genesis.tail_cap, r->create_ns);
+        (void)turn_caught_up(&x->turn, p->now_ns, chain_held(x->chain), &x->random);
     } else if (done) {
         x->opened = true;
         x->due_ns = p->now_ns + x->every_ns;
@@ -330,6 +346,57 @@ static void wake_at(pacing_process *x, int64_t at_ns)
     pacing_event(x->of, at_ns, EVENT_WAKE, x, NULL);
 }
 
+static void look(pacing_process *x, turn_advice advice)
+{
+    x->looking = true;
+    x->look = advice;
+    x->looked_ns = x->of->now_ns;
+    if (advice.act == TURN_LOOK)
+        chain_look(x->chain, advice.version, x->of->now_ns);
+    else
+        chain_start(x->chain, CHAIN_NEWEST, x->of->now_ns);
+}
+
+static void looked(pacing_process *x)
+{
+    const int64_t now_ns = x->of->now_ns;
+    const manifest *m = chain_held(x->chain);
+    x->looking = false;
+    bw_status status = chain_result(x->chain, NULL);
+    if (status == BW_OK)
+        status = x->look.act == TURN_LOOK
+                     ? turn_looked(&x->turn, x->look.version, x->looked_ns, now_ns, m, &x->random)
+                     : turn_caught_up(&x->turn, now_ns, m, &x->random);
+    if (status != BW_OK)
+        pacing_defect(x->of, "%s cannot look", x->name);
+}
+
+/* The cadence that asks before each step. False: woken later. */
+static bool take_turn(pacing_process *x)
+{
+    make_batches(x);
+    if (x->ready_count == 0) {
+        wake_at(x, x->next_ns);
+        return false;
+    }
+    const turn_advice advice = turn_ask(&x->turn, x->ready[0], x->of->now_ns);
+    switch (advice.act) {
+    case TURN_WAIT:
+        wake_at(x, advice.at_ns);
+        return false;
+    case TURN_COMMIT:
+        commit_trust_base(x->commit);
+        start_publish(x);
+        break;
+    case TURN_VISIT:
+        start_publish(x);
+        break;
+    default:
+        look(x, advice);
+    }
+    return x->of->status == BW_OK;
+}
+
 /* Starts a commit if it is time. Else it is woken when it may be. */
 static bool start_what_is_due(pacing_process *x)
 {
@@ -341,6 +408,8 @@ static bool start_what_is_due(pacing_process *x)
             start_launch(x);
         return true;
     }
+    if (x->role == ROLE_PRODUCER && x->cadence.policy == CADENCE_TURN)
+        return take_turn(x);
     int64_t due_ns = x->due_ns;
     if (x->role == ROLE_PRODUCER) {
         make_batches(x);
@@ -361,17 +430,25 @@ static bool start_what_is_due(pacing_process *x)
     return x->of->status == BW_OK;
 }
 
+static machine machine_of(const pacing_process *x)
+{
+    return x->looking ? (machine){&chain_machine, x->chain} : (machine){&commit_machine, x->commit};
+}
+
 void process_advance(pacing_process *x)
 {
     machine_request request;
     while (x->alive && x->of->status == BW_OK) {
-        while (commit_machine.next(x->commit, &request))
+        const machine m = machine_of(x);
+        while (m.type->next(m.self, &request))
             pacing_send(x->of, x, &request);
-        const bool running = commit_machine.running(x->commit);
+        const bool running = m.type->running(m.self);
+        if (x->looking && !running)
+            looked(x);
         if (x->committing && !x->told && commit_reported(x->commit)->end != COMMIT_RUNNING)
             settle(x);
         if (running) {
-            wake_at(x, commit_machine.due(x->commit));
+            wake_at(x, m.type->due(m.self));
             return;
         }
         x->committing = false;
@@ -382,12 +459,11 @@ void process_advance(pacing_process *x)
 
 void process_reply(pacing_process *x, flight *f)
 {
-    machine_reply reply = {.id = f->request.id, .outcome = f->outcome};
-    if (f->found.bytes != NULL && f->request.kind == STORE_GET) {
-        reply.bytes = mem_dup(f->found.bytes, f->found.size);
-        reply.size = f->found.size;
-    }
-    commit_machine.reply(x->commit, x->of->now_ns, &reply);
+    machine_reply reply = {
+        .id = f->request.id, .outcome = f->outcome, .bytes = f->found.bytes, .size = f->found.size};
+    f->found = (stored){0};
+    const machine m = machine_of(x);
+    m.type->reply(m.self, x->of->now_ns, &reply);
     mem_free(reply.bytes);
     process_advance(x);
 }
@@ -396,6 +472,7 @@ void process_tick(pacing_process *x)
 {
     if (!x->alive)
         return;
-    commit_machine.tick(x->commit, x->of->now_ns);
+    const machine m = machine_of(x);
+    m.type->tick(m.self, x->of->now_ns);
     process_advance(x);
 }

@@ -53,7 +53,8 @@ store_outcome pacing_store_write(pacing_store *s, const machine_request *request
     }
 }
 
-store_outcome pacing_store_look(pacing_store *s, const machine_request *request, stored *found)
+/* What is there, in the store's own memory. */
+static store_outcome find(const pacing_store *s, const machine_request *request, stored *found)
 {
     key_fields key;
     key_parse(view_text(request->key.text), &key);
@@ -80,6 +81,16 @@ store_outcome pacing_store_look(pacing_store *s, const machine_request *request,
     return found->bytes != NULL ? STORE_OK : STORE_NOT_FOUND;
 }
 
+store_outcome pacing_store_look(const pacing_store *s, const machine_request *request,
+                                stored *found)
+{
+    const store_outcome outcome = find(s, request, found);
+    if (found->bytes == NULL)
+        return outcome;
+    found->bytes = request->kind == STORE_GET ? mem_dup(found->bytes, found->size) : NULL;
+    return request->kind != STORE_GET || found->bytes != NULL ? outcome : STORE_FATAL;
+}
+
 bw_status pacing_store_begin(pacing_store *s, genesis *g, bw_error *error)
 {
     *g = (genesis){.created_ms = 1,
@@ -103,10 +114,8 @@ bw_status pacing_store_begin(pacing_store *s, genesis *g, bw_error *error)
             reply.outcome = pacing_store_look(s, &request, &found);
         else
             reply.outcome = pacing_store_write(s, &request);
-        if (found.bytes != NULL) {
-            reply.bytes = mem_dup(found.bytes, found.size);
-            reply.size = found.size;
-        }
+        reply.bytes = found.bytes;
+        reply.size = found.size;
         create_machine.reply(c, 0, &reply);
         mem_free(reply.bytes);
     }

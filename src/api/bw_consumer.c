@@ -38,6 +38,23 @@ bw_status bw_consumer_next(bw_consumer *consumer, int64_t timeout_ns, bw_item **
     return consumer_next(consumer, timeout_ns, item, error);
 }
 
+bw_status bw_consumer_lend(bw_consumer *consumer, void *data, size_t bytes, uint64_t token,
+                           bw_error *error)
+{
+    CHECK_NOT_NULL(consumer);
+    CHECK_NOT_NULL(data);
+    BW_TRY(space_check_process(consumer->space, error));
+    return consumer_lend(consumer, data, bytes, token, error);
+}
+
+int bw_item_lent(const bw_item *item, uint64_t *token)
+{
+    const lent_buffer *lent = item_lent(item);
+    if (lent != NULL && token != NULL)
+        *token = lent->token;
+    return lent != NULL;
+}
+
 void bw_item_view(const bw_item *item, const void **data, size_t *size)
 {
     if (data != NULL)

@@ -6,6 +6,7 @@
 #include "api/config.h"
 #include "api/place.h"
 #include "base/alloc.h"
+#include "client/consumer.h"
 #include "client/fetch.h"
 #include "client/reports.h"
 
@@ -28,12 +29,21 @@ bw_status bw_space_init(bw_runtime *runtime, const char *url, const bw_config *c
 bw_status bw_space_open(bw_runtime *runtime, const char *url, const bw_config *config,
                         int64_t timeout_ns, bw_space **space, bw_error *error)
 {
+    return bw_space_resume(runtime, url, config, NULL, timeout_ns, space, error);
+}
+
+bw_status bw_space_resume(bw_runtime *runtime, const char *url, const bw_config *config,
+                          const bw_cursor *from, int64_t timeout_ns, bw_space **space,
+                          bw_error *error)
+{
     CHECK_NOT_NULL(runtime);
     CHECK_NOT_NULL(url);
     CHECK_NOT_NULL(space);
     BW_TRY(runtime_check_process(runtime, error));
     space_options options;
     config_space(config, &options);
+    if (from != NULL)
+        handout_resume_point(&from->cursor, &options.from);
     store *s = NULL;
     BW_TRY(place_open(url, config, options.writable, &s, error));
     return space_open_on(runtime, s, url, &options, timeout_ns, space, error);

@@ -151,6 +151,7 @@ bw_status config_consumer(const bw_config *config, consumer_options *out, bw_err
         .has_tags = *config_text(config, PROPERTY_TAGS) != '\0',
         .skip_to_tip = flag(config, PROPERTY_SKIP_TO_TIP),
         .prefetch = number32(config, PROPERTY_PREFETCH),
+        .lend = flag(config, PROPERTY_LEND),
         .verify = flag(config, PROPERTY_VERIFY),
     };
     const char *mode = config_text(config, PROPERTY_RESCALE);

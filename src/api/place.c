@@ -4,6 +4,8 @@
 
 #include "base/alloc.h"
 #include "http/uri.h"
+#include "store_azure/azure_store.h"
+#include "store_gcs/gcs_store.h"
 #include "store_s3/s3_store.h"
 
 #include <string.h>
@@ -14,6 +16,7 @@
 /* A URL of a bucket, taken apart in a text of its own. */
 typedef struct bucket_url {
     char text[URL_BYTES_MAX];
+    const char *account; /* Azure's, before the container */
     const char *bucket, *prefix;
     bw_config *settings; /* of the query */
 } bucket_url;
@@ -30,11 +33,8 @@ static bool is_store_setting(const char *name)
 /* false: a % without two hex digits, or a NUL. */
 static bool decode(char *text)
 {
-    const size_t size = uri_decode(text, strlen(text), false);
-    if (size == SIZE_MAX || memchr(text, '\0', size) != NULL)
-        return false;
-    text[size] = '\0';
-    return true;
+    const size_t size = uri_decode(text, false);
+    return size == strlen(text);
 }
 
 static bw_status parse_query(char *query, bw_config *settings, bw_error *error)
@@ -60,7 +60,7 @@ static bw_status parse_query(char *query, bw_config *settings, bw_error *error)
     return BW_OK;
 }
 
-static bw_status take_apart(const char *rest, bucket_url *u, bw_error *error)
+static bw_status take_apart(const char *rest, bool has_account, bucket_url *u, bw_error *error)
 {
     const size_t size = strlen(rest);
     if (size >= sizeof u->text)
@@ -69,13 +69,17 @@ static bw_status take_apart(const char *rest, bucket_url *u, bw_error *error)
     char *query = strchr(u->text, '?');
     if (query != NULL)
         *query++ = '\0';
-    char *prefix = strchr(u->text, '/');
+    u->account = u->text;
+    char *bucket = has_account ? strchr(u->text, '/') : NULL;
+    if (bucket != NULL)
+        *bucket++ = '\0';
+    u->bucket = bucket != NULL ? bucket : has_account ? "" : u->text;
+    char *prefix = has_account && bucket == NULL ? NULL : strchr(u->bucket, '/');
     if (prefix != NULL)
         *prefix++ = '\0';
-    u->bucket = u->text;
     u->prefix = prefix != NULL ? prefix : "";
     /* It may be a secret: not a word of it is repeated. */
-    if (strpbrk(u->bucket, "@:") != NULL && strncmp(u->bucket, "arn:", 4) != 0)
+    if (strpbrk(u->text, "@:") != NULL && strncmp(u->text, "arn:", 4) != 0)
         return error_set(error, BW_INVALID,
                          "a URL of a bucket has no keys, user or port: s3://bucket/prefix; keys "
                          "are found in the environment or a profile");
@@ -95,10 +99,11 @@ static const bw_config *source(const bucket_url *u, const bw_config *config, pro
     return config_is_set(u->settings, id) ? u->settings : config;
 }
 
-static bw_status open_s3(const bucket_url *u, const bw_config *config, store **out, bw_error *error)
-{
 #define TEXT(id) config_text(source(u, config, PROPERTY_##id), PROPERTY_##id)
 #define NUMBER(id) config_number(source(u, config, PROPERTY_##id), PROPERTY_##id)
+
+static bw_status open_s3(const bucket_url *u, const bw_config *config, store **out, bw_error *error)
+{
     const s3_options options = {
         .bucket = u->bucket,
         .prefix = u->prefix,
@@ -112,23 +117,76 @@ static bw_status open_s3(const bucket_url *u, const bw_config *config, store **o
         .plain_http = NUMBER(PLAIN_HTTP) != 0,
         .request_timeout_ns = (int64_t)NUMBER(REQUEST_TIMEOUT),
     };
-    const store_pacing pacing = {
+    return s3_store_open(&options, out, error);
+}
+
+static bw_status open_azure(const bucket_url *u, const bw_config *config, store **out,
+                            bw_error *error)
+{
+    const char *endpoint = TEXT(ENDPOINT);
+    const s3_style style = (s3_style)NUMBER(STYLE);
+    const azure_options options = {
+        .account = u->account,
+        .container = u->bucket,
+        .prefix = u->prefix,
+        .endpoint = endpoint,
+        .ca_file = TEXT(CA_FILE),
+        /* As emulators have it, which stand at an endpoint of their own. */
+        .account_in_path =
+            style == S3_STYLE_PATH || (style == S3_STYLE_AUTO && endpoint[0] != '\0'),
+        .anonymous = NUMBER(ANONYMOUS) != 0,
+        .plain_http = NUMBER(PLAIN_HTTP) != 0,
+        .request_timeout_ns = (int64_t)NUMBER(REQUEST_TIMEOUT),
+    };
+    return azure_store_open(&options, out, error);
+}
+
+static bw_status open_gcs(const bucket_url *u, const bw_config *config, store **out,
+                          bw_error *error)
+{
+    const gcs_options options = {
+        .bucket = u->bucket,
+        .prefix = u->prefix,
+        .endpoint = TEXT(ENDPOINT),
+        .ca_file = TEXT(CA_FILE),
+        .anonymous = NUMBER(ANONYMOUS) != 0,
+        .plain_http = NUMBER(PLAIN_HTTP) != 0,
+        .request_timeout_ns = (int64_t)NUMBER(REQUEST_TIMEOUT),
+    };
+    return gcs_store_open(&options, out, error);
+}
+
+static store_pacing pacing_of(const bucket_url *u, const bw_config *config)
+{
+    return (store_pacing){
         .requests_max = (uint32_t)NUMBER(REQUESTS),
         .retry_percent = (uint32_t)NUMBER(RETRY_BUDGET),
         .hedge = NUMBER(HEDGE) != 0,
     };
-#undef TEXT
-#undef NUMBER
-    BW_TRY(s3_store_open(&options, out, error));
-    (*out)->pacing = pacing;
-    return BW_OK;
+}
+
+typedef struct place_scheme {
+    const char *start;
+    bool has_account;
+    bw_status (*open)(const bucket_url *u, const bw_config *config, store **out, bw_error *error);
+} place_scheme;
+
+static const place_scheme *scheme_of(const char *url)
+{
+    static const place_scheme schemes[] = {
+        {"s3://", false, open_s3}, {"az://", true, open_azure}, {"gs://", false, open_gcs}};
+    for (size_t i = 0; i < sizeof schemes / sizeof schemes[0]; i++) {
+        if (strncasecmp(url, schemes[i].start, strlen(schemes[i].start)) == 0)
+            return &schemes[i];
+    }
+    return NULL;
 }
 
 bw_status place_open(const char *url, const bw_config *config, bool writable, store **out,
                      bw_error *error)
 {
-    static const char s3[] = "s3://";
-    if (strncasecmp(url, s3, sizeof s3 - 1) != 0)
+    const place_scheme *scheme = scheme_of(url);
+    if (scheme == NULL)
         return store_open_url(url, writable, config_number(config, PROPERTY_DURABLE) != 0, out,
                               error);
     bucket_url *u = mem_zalloc(sizeof *u);
@@ -136,9 +194,11 @@ bw_status place_open(const char *url, const bw_config *config, bool writable, st
     if (u != NULL)
         u->settings = bw_config_new();
     if (u != NULL && u->settings != NULL) {
-        status = take_apart(url + sizeof s3 - 1, u, error);
+        status = take_apart(url + strlen(scheme->start), scheme->has_account, u, error);
         if (status == BW_OK)
-            status = open_s3(u, config, out, error);
+            status = scheme->open(u, config, out, error);
+        if (status == BW_OK)
+            (*out)->pacing = pacing_of(u, config);
     } else {
         (void)error_set(error, BW_NOMEM, "out of memory");
     }

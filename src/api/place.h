@@ -7,8 +7,9 @@
 #include "api/config.h"
 #include "store/store.h"
 
-/** `file:///path`, a plain path, or `s3://bucket/prefix?setting=value&…`, where the settings are
- * those of the scope "store"; what the URL says goes before `config`. */
+/** `file:///path`, a plain path, `s3://bucket/prefix?setting=value&…`, `gs://bucket/prefix?…` or
+ * `az://account/container/prefix?…`, where the settings are those of the scope "store"; what the
+ * URL says goes before `config`. */
 bw_status place_open(const char *url, const bw_config *config, bool writable, store **out,
                      bw_error *error);
 

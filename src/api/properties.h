@@ -79,7 +79,8 @@
     P(HEDGE, "hedge", "store", "switch", "true", 0, 0,                                             \
       "reads that are late are asked for a second time, three of a hundred at most")               \
     P(POLICY, "policy", "producer", "text", "fixed:100", 0, 0,                                     \
-      "when to commit: naive, fixed:N with N in milliseconds, incr, aimd:interval, aimd:rate, "    \
+      "when to commit: turn (one after the other), naive, fixed:N with N in ms, incr, "            \
+      "aimd:interval, aimd:rate, "                                                                 \
       "dac, dac:P with P per cent of conflicts, or dac:map")                                       \
     P(KIND, "kind", "producer", "raw|samples|safetensors", "raw", 0, 0, "what the items are")      \
     P(COMPRESS, "compress", "producer", "text", "none", 0, 0,                                      \
@@ -119,7 +120,10 @@
       "go on at the next step to be committed, and skip what the cursor has not reached; without " \
       "a "                                                                                         \
       "cursor the same as start=latest")                                                           \
-    P(PREFETCH, "prefetch", "consumer", "integer", "8", 1, 4096, "steps read ahead")               \
+    P(PREFETCH, "prefetch", "consumer", "integer", NULL, 1, 4096,                                  \
+      "steps read ahead; default as many as latency and the trainer's pace ask for, at most 64")   \
+    P(LEND, "lend", "consumer", "switch", "false", 0, 0,                                           \
+      "true: read ahead only into buffers that the caller lends (bw_consumer_lend)")               \
     P(VERIFY, "verify", "consumer", "switch", "true", 0, 0,                                        \
       "false: the bytes of items are not checked; for benchmarks only")                            \
     P(FIRST, "first", "report", "integer", NULL, 0, U63, "steps, tail: first step")                \

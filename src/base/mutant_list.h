@@ -43,6 +43,11 @@
     X(witness_always_made, "sim", "R8: our token alone makes the witness say made")                \
     X(witness_always_lost, "sim", "R8: the witness says lost whatever it sees")                    \
     X(hint_trusted, "sim", "section 10: the hinted version is taken for the newest")               \
+    X(resume_unproved, "protocol/test_resumption",                                                 \
+      "R8: a cursor's version is believed without the marker")                                     \
+    X(resume_is_newest, "sim", "section 10: a cursor's version is taken for the newest")           \
+    X(resume_without_step, "sim",                                                                  \
+      "section 10: a rank begins with a version that does not describe its step")                  \
     X(search_from_start, "sim", "R8: the search for manifests begins below the markers")           \
     X(delete_before_marker, "sim", "R8: names are deleted before their marker is there")           \
     X(newest_block_retired, "sim", "R8: the block of the newest version is retired")               \
@@ -187,6 +192,16 @@
       "section 9: a lost race leaves gap and window as they are")                                  \
     X(dac_without_jitter, "protocol/test_cadence",                                                 \
       "section 9: producers with equal windows attempt together")                                  \
+    X(turn_sleeps_on_mean, "sim/test_collapse",                                                    \
+      "section 9: a member sleeps for the mean of what turns took")                                \
+    X(turn_moved_by_joins, "sim/test_collapse", "section 9: who joins takes the turn")             \
+    X(look_unproved, "sim", "section 8: what a look found is held without its marker")             \
+    X(look_ahead_is_next, "sim",                                                                   \
+      "section 8: a look far ahead that finds nothing tells of the next")                          \
+    X(look_unlinked, "protocol/test_chain",                                                        \
+      "section 8: the next version that a look finds follows another history")                     \
+    X(trust_is_fresh, "sim", "section 8: a base that is trusted is taken for the newest")          \
+    X(trust_stays, "protocol/test_commit", "section 9: a base is trusted after another's commit")  \
     X(rescale_row_off_by_one, "sim",                                                               \
       "section 10: a rank of another mesh reads its neighbour's slices")                           \
     X(tip_leaves_no_range, "protocol/test_launch",                                                 \

@@ -299,7 +299,9 @@ bw_status consumer_start(bw_space *space, const consumer_options *options, const
     BW_TRY(follower_start(space, error));
     BW_TRY(given(space->genesis, options, from, &at, error));
     follower *f = space->follower;
-    bw_status status = follower_answer(f, follower_ask(f), deadline_ns, &m, error);
+    /* A place that is named is what it is, whatever the newest says. */
+    const bool named = start_of(options, from) == LAUNCH_CURSOR;
+    bw_status status = follower_answer(f, named ? 0 : follower_ask(f), deadline_ns, &m, error);
     if (status == BW_OK)
         status = resolve(m, options, from, &at, error);
     if (status == BW_OK)

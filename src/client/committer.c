@@ -20,6 +20,8 @@
 #define PUBLISH_MAX 16384u
 /* How often a commit that takes long is looked at: is it overdue, has it an outcome already? */
 #define LOOK_NS (100 * NS_PER_MS)
+/* So long what is off the critical path is waited for: some puts' time. */
+#define REST_NS (500 * NS_PER_MS)
 
 static int64_t now(void)
 {
@@ -194,7 +196,33 @@ static void announce_unknown(bw_producer *p, const commit_report *r)
 typedef struct work {
     intent intent;
     bool urgent;
+    turn_act act; /* TURN_VISIT: an ordinary commit, TURN_COMMIT: on the base that is held */
+    turn_advice look;
 } work;
+
+static bool takes_turns(const bw_producer *p)
+{
+    return p->worker.cadence.policy == CADENCE_TURN;
+}
+
+/* When the cadence lets the work begin; what it is, a look or a commit, is in `w`. */
+static int64_t start_of(bw_producer *p, work *w, int64_t now_ns)
+{
+    w->act = TURN_VISIT;
+    if (w->urgent)
+        return now_ns;
+    if (!takes_turns(p))
+        return cadence_due(&p->worker.cadence, p->locked.ready_ns);
+    w->look = turn_ask(&p->worker.turn, p->locked.ready_ns, now_ns);
+    w->act = w->look.act;
+    return w->act == TURN_WAIT ? w->look.at_ns : now_ns;
+}
+
+static void attempt_begins_locked(bw_producer *p)
+{
+    p->locked.attempt_open = true;
+    p->locked.overdue = false;
+}
 
 /* Fills `w` when a commit may be attempted now; else `*due_ns` says when to look again. Under
  * `lock`. */
@@ -209,6 +237,9 @@ static bool next_work_locked(bw_producer *p, work *w, int64_t *due_ns)
     const uint32_t count = stage_ready(p->locked.stage, PUBLISH_MAX, &w->intent.publish.descriptors,
                                        &w->intent.publish.states, &w->intent.publish.state_refs);
     w->intent.publish.count = count;
+    w->intent.publish.takes_turn = takes_turns(p);
+    if (takes_turns(p))
+        w->intent.publish.slot_ms = turn_slot_ms(&p->worker.turn);
     w->intent.publish.finish = p->locked.finishing && count == stage_batches(p->locked.stage);
     if (count == 0 && !w->intent.publish.finish)
         return false;
@@ -218,15 +249,15 @@ static bool next_work_locked(bw_producer *p, work *w, int64_t *due_ns)
     const bool reached = published + count >= p->locked.urgent_seq || count == PUBLISH_MAX;
     w->urgent = w->intent.publish.finish || (published < p->locked.urgent_seq && reached);
     const int64_t now_ns = now();
-    int64_t start_ns = w->urgent ? now_ns : cadence_due(&p->worker.cadence, p->locked.ready_ns);
+    int64_t start_ns = start_of(p, w, now_ns);
     if (start_ns < p->worker.not_before_ns)
         start_ns = p->worker.not_before_ns;
     if (start_ns > now_ns) {
         *due_ns = start_ns;
         return false;
     }
-    p->locked.attempt_open = true;
-    p->locked.overdue = false;
+    if (w->act == TURN_VISIT || w->act == TURN_COMMIT)
+        attempt_begins_locked(p);
     return true;
 }
 
@@ -249,17 +280,36 @@ static bw_status drive_attempt(bw_producer *p)
     }
 }
 
-/* What the last commit left to do must be done before the next. */
-static bw_status settle_machine(bw_producer *p)
+/* Until a commit may start. What the last one left to do besides, a hint or a segment, is waited
+ * for until then at most: a store may be long in taking it, or have no room. */
+static bw_status settle_machine(bw_producer *p, int64_t rest_until_ns)
 {
+    const commit *c = p->worker.commit;
     const machine m = {&commit_machine, p->worker.commit};
     const drive_stop stop = {&p->work, &p->stopping};
-    return drive_run(p->worker.drive, m, TIME_NEVER, &stop);
+    bw_status status = BW_TIMEOUT;
+    while (status == BW_TIMEOUT && (!commit_may_start(c) || now() < rest_until_ns))
+        status = drive_run(p->worker.drive, m, now() + LOOK_NS, &stop);
+    return status == BW_TIMEOUT ? BW_OK : status;
+}
+
+/* Without memory for the members it goes on with those it knew. */
+static void turn_ended(bw_producer *p, const commit_report *r, const manifest *m)
+{
+    turn *t = &p->worker.turn;
+    if (r->end == COMMIT_DONE && r->result.published > 0)
+        (void)turn_committed(t, r->create_ns, now(), m, &p->worker.rng);
+    else if (r->end == COMMIT_LOST)
+        (void)turn_lost(t, now(), m, &p->worker.rng);
+    else
+        (void)turn_caught_up(t, now(), m, &p->worker.rng);
 }
 
 static void attempt_ended(bw_producer *p, const commit_report *r, bool urgent)
 {
     const manifest *m = chain_held(p->worker.chain);
+    if (takes_turns(p) && m != NULL)
+        turn_ended(p, r, m);
     const cadence_attempt attempt = {
         .now_ns = now(),
         .fragile_ns = r->fragile_ns,
@@ -277,8 +327,10 @@ static void publish(bw_producer *p, work *w)
 {
     commit *c = p->worker.commit;
     const int64_t began_ns = now();
-    if (settle_machine(p) == BW_INTERRUPTED)
+    if (settle_machine(p, commit_puts_segment(c) ? began_ns + REST_NS : 0) == BW_INTERRUPTED)
         return;
+    if (w->act == TURN_COMMIT)
+        commit_trust_base(c);
     commit_start(c, &w->intent, view_text(p->id), began_ns,
                  clock_deadline(clock_system(), p->options.commit_timeout_ns));
     const bw_status status = drive_attempt(p);
@@ -311,6 +363,47 @@ static void publish(bw_producer *p, work *w)
     lock_release(&p->lock);
 }
 
+static void visit(bw_producer *p, work *w)
+{
+    w->act = TURN_VISIT;
+    lock_acquire(&p->lock);
+    attempt_begins_locked(p);
+    lock_release(&p->lock);
+    publish(p, w);
+}
+
+/* Where it fails, an ordinary commit finds out why, and says so. So it is while a put is under
+ * way: the store handle is the commit's. */
+static void look(bw_producer *p, work *w)
+{
+    committer *c = &p->worker;
+    const drive_stop stop = {&p->work, &p->stopping};
+    if (settle_machine(p, now() + REST_NS) == BW_INTERRUPTED)
+        return;
+    if (commit_machine.running(c->commit)) {
+        visit(p, w);
+        return;
+    }
+    const int64_t sent_ns = now();
+    if (w->look.act == TURN_LOOK)
+        chain_look(c->chain, w->look.version, sent_ns);
+    else
+        chain_start(c->chain, CHAIN_NEWEST, sent_ns);
+    bw_status status = drive_run(c->drive, (machine){&chain_machine, c->chain}, TIME_NEVER, &stop);
+    if (status == BW_INTERRUPTED)
+        return;
+    if (status == BW_OK)
+        status = chain_result(c->chain, NULL);
+    const manifest *m = chain_held(c->chain);
+    if (status == BW_OK)
+        status = w->look.act == TURN_LOOK
+                     ? turn_looked(&c->turn, w->look.version, sent_ns, now(), m, &c->rng)
+                     : turn_caught_up(&c->turn, now(), m, &c->rng);
+    if (status == BW_OK)
+        return;
+    visit(p, w);
+}
+
 static void *committer_run(void *context)
 {
     bw_producer *p = context;
@@ -322,7 +415,9 @@ static void *committer_run(void *context)
         const bool ready = next_work_locked(p, &w, &due_ns);
         producer_mind_locked(p);
         lock_release(&p->lock);
-        if (ready)
+        if (ready && (w.act == TURN_LOOK || w.act == TURN_CATCH_UP))
+            look(p, &w);
+        else if (ready)
             publish(p, &w);
         else if (atomic_load(&p->stopping) == 0)
             gate_wait(&p->work, ticket, due_ns);
@@ -383,12 +478,15 @@ static bw_status read_state_object(bw_producer *p, const producer_entry *e, bw_e
     return status;
 }
 
-static bw_status take_over(bw_producer *p, uint64_t *seq, bw_error *error)
+static bw_status take_over(bw_producer *p, const commit_report *r, uint64_t *seq, bw_error *error)
 {
     const manifest *m = chain_held(p->worker.chain);
     const producer_entry *e = manifest_producer(m, view_text(p->id));
     if (e == NULL || !token_equal(&e->token, &p->token))
         return error_set(error, BW_FENCED, "%s was taken over while it was being opened", p->id);
+    turn_open(&p->worker.turn, view_text(p->id), p->space->genesis->tail_cap, r->create_ns);
+    if (turn_caught_up(&p->worker.turn, now(), m, &p->worker.rng) != BW_OK)
+        return error_set(error, BW_NOMEM, "out of memory");
     p->epoch = e->epoch;
     p->resume_offset = e->offset;
     *seq = e->seq;
@@ -423,7 +521,7 @@ bw_status committer_open(bw_producer *p, int64_t deadline_ns, uint64_t *seq, bw_
             return status;
         }
         if (r->end == COMMIT_DONE)
-            return take_over(p, seq, error);
+            return take_over(p, r, seq, error);
         if (r->end != COMMIT_LOST) {
             error_copy(error, &r->error);
             if (error != NULL)

@@ -22,19 +22,16 @@ static int64_t now(void)
 
 /* ---- open ---- */
 
-static size_t window_bytes(const bw_consumer *c)
-{
-    return c->prefetch * sizeof *c->locked.ring;
-}
-
 static void destroy(bw_consumer *c)
 {
-    if (c->locked.ring != NULL)
-        budget_give(c->space->runtime->budget, window_bytes(c));
+    budget_give(c->space->runtime->budget, c->locked.slots * sizeof(fetch));
+    for (uint32_t i = 0; i < c->locked.slots; i++)
+        mem_free(consumer_slot(c, i));
     handout_free(c->locked.handout);
     manifest_unref(c->locked.manifest);
     mem_free(c->locked.ring);
     slice_pool_close(c->pool);
+    lending_close(c->lending);
     mem_free(c->group);
     mem_free(c->launch);
     lock_destroy(&c->lock);
@@ -53,6 +50,8 @@ static bw_status consumer_new(bw_space *space, const consumer_options *options, 
     c->space = space;
     c->position = p;
     c->verify = options->verify;
+    c->adapts = options->prefetch == 0;
+    c->clock = options->clock != NULL ? options->clock : clock_system();
     gate_init(&c->changed);
     atomic_init(&c->interrupted, 0);
     atomic_init(&c->wanted, 0u);
@@ -60,14 +59,15 @@ static bw_status consumer_new(bw_space *space, const consumer_options *options, 
                                    &c->locked.handout, error);
     if (status == BW_OK) {
         c->reads = handout_reads(c->locked.handout);
-        c->prefetch = options->prefetch * c->reads;
-        c->locked.ring = mem_array(c->prefetch, sizeof *c->locked.ring);
-        /* Kilobytes each: with many ranks and small slices no small part of what they take. */
+        const uint32_t window = (c->adapts ? DEPTH_FIRST : options->prefetch) * c->reads;
+        c->slots_max = c->adapts ? DEPTH_MAX * c->reads : window;
+        c->locked.ring = mem_array(c->slots_max, sizeof(fetch *));
         if (c->locked.ring != NULL)
-            (void)budget_take(space->runtime->budget, window_bytes(c), true);
+            prefetch_resize_locked(c, window);
         /* The window, and as many that the caller may hold. */
-        if (c->locked.ring == NULL || slice_pool_new(2 * c->prefetch, &c->pool) != BW_OK)
-            status = error_set(error, BW_NOMEM, "no memory for a window of %u slices", c->prefetch);
+        if (c->locked.window < window || slice_pool_new(2 * c->slots_max, &c->pool) != BW_OK ||
+            (options->lend && lending_new(&c->lending) != BW_OK))
+            status = error_set(error, BW_NOMEM, "no memory for a window of %u slices", window);
     }
     if (status != BW_OK) {
         destroy(c);
@@ -95,6 +95,9 @@ bw_status consumer_open(bw_space *space, const consumer_options *options, const 
         return status;
     }
     follower_join(space->follower, c);
+    /* It begins with what it has; what has changed since is found while it reads. */
+    if (space->behind)
+        (void)follower_ask(space->follower);
     atomic_fetch_add(&space->users, 1u);
     *out = c;
     return BW_OK;
@@ -138,7 +141,7 @@ bool consumer_needs(bw_consumer *c, segment_ref *needed)
     bool needs = false;
     lock_acquire(&c->lock);
     for (uint32_t i = 0; i < c->locked.count && !needs; i++) {
-        const fetch *f = &c->locked.ring[(c->locked.first + i) % c->prefetch];
+        const fetch *f = consumer_slot(c, i);
         needs = f->state == FETCH_SEGMENT;
         if (needs)
             *needed = f->needed;
@@ -169,7 +172,7 @@ void consumer_loaded(bw_consumer *c, const segment_ref *ref, bw_status status,
 {
     lock_acquire(&c->lock);
     for (uint32_t i = 0; i < c->locked.count; i++) {
-        fetch *f = &c->locked.ring[(c->locked.first + i) % c->prefetch];
+        fetch *f = consumer_slot(c, i);
         if (f->state != FETCH_SEGMENT || !hash_equal(&f->needed.hash, &ref->hash))
             continue;
         if (status != BW_OK) {
@@ -191,12 +194,12 @@ fetch *consumer_front(bw_consumer *c)
 {
     if (c->locked.count == 0)
         return NULL;
-    fetch *first = &c->locked.ring[c->locked.first];
+    fetch *first = consumer_slot(c, 0);
     if (c->reads == 1 || first->state != FETCH_READY)
         return first;
     uint32_t nth, item;
     handout_pick(c->locked.handout, first->slice->items, &nth, &item);
-    return &c->locked.ring[(c->locked.first + nth) % c->prefetch];
+    return consumer_slot(c, nth);
 }
 
 static bw_item *take_locked(bw_consumer *c, fetch *f)
@@ -351,27 +354,36 @@ static bw_status verdict_locked(bw_consumer *c, fetch *f, bw_error *error)
     return BW_OK;
 }
 
+static void wait_ended_locked(bw_consumer *c, int64_t began_ns)
+{
+    const int64_t waited_ns = clock_now(c->clock) - began_ns;
+    hist_add(&c->locked.stats.wait_ns, waited_ns);
+    c->locked.waited_ns += waited_ns;
+    c->locked.waiting = false;
+}
+
 bw_status consumer_next(bw_consumer *c, int64_t timeout_ns, bw_item **item, bw_error *error)
 {
     int64_t began_ns = 0, deadline_ns = 0;
     bw_status status = BW_OK;
+    fetch *f = NULL;
     lock_acquire(&c->lock);
     for (;;) {
         const uint32_t ticket = gate_ticket(&c->changed);
-        fetch *f = consumer_front(c);
+        f = consumer_front(c);
         consumer_mind_locked(c);
         status = broken_locked(c, error);
-        if (status == BW_OK && f != NULL && f->state == FETCH_READY) {
-            *item = take_locked(c, f);
+        if (status == BW_OK && f != NULL && f->state == FETCH_READY)
             break;
-        }
         if (status == BW_OK)
             status = verdict_locked(c, f, error);
         if (status != BW_OK)
             break;
-        /* Only a call that must wait reads the clock. */
-        if (began_ns == 0) {
-            began_ns = now();
+        /* Only a call that must wait asks for the time; and the last one of a step, where the
+         * window adapts. */
+        if (!c->locked.waiting) {
+            c->locked.waiting = true;
+            began_ns = clock_now(c->clock);
             deadline_ns = clock_deadline(clock_system(), timeout_ns);
             if (f != NULL && f->state == FETCH_REPORTED)
                 prefetch_retry_locked(f);
@@ -387,10 +399,24 @@ bw_status consumer_next(bw_consumer *c, int64_t timeout_ns, bw_item **item, bw_e
         gate_wait(&c->changed, ticket, deadline_ns);
         lock_acquire(&c->lock);
     }
-    if (began_ns != 0)
-        hist_add(&c->locked.stats.wait_ns, now() - began_ns);
+    if (c->locked.waiting)
+        wait_ended_locked(c, began_ns);
+    if (status == BW_OK)
+        *item = take_locked(c, f);
     lock_release(&c->lock);
     return status;
+}
+
+bw_status consumer_lend(bw_consumer *c, void *data, size_t bytes, uint64_t token, bw_error *error)
+{
+    if (c->lending == NULL)
+        return error_set(error, BW_INVALID, "the consumer was not opened with lend=true");
+    BW_TRY(lending_add(c->lending, data, bytes, token, error));
+    lock_acquire(&c->lock);
+    prefetch_pump_locked(c);
+    consumer_mind_locked(c);
+    lock_release(&c->lock);
+    return BW_OK;
 }
 
 void consumer_interrupt(bw_consumer *c, bool on)
@@ -429,6 +455,14 @@ void cursor_unwrap(bw_cursor *c)
     mem_free(c);
 }
 
+/* A restart that is told this version finds the next step with the fewest requests: in its tail, or
+ * else not far from it. */
+static uint64_t version_locked(const bw_consumer *c)
+{
+    const uint64_t in_tail = c->locked.count > 0 ? consumer_slot(c, 0)->in_tail : 0;
+    return in_tail > 0 ? in_tail : c->locked.manifest->version;
+}
+
 bw_status consumer_cursor(bw_consumer *c, bw_cursor **out, bw_error *error)
 {
     cursor plain;
@@ -439,7 +473,7 @@ bw_status consumer_cursor(bw_consumer *c, bw_cursor **out, bw_error *error)
         lock_release(&c->lock);
         return status;
     }
-    status = handout_cursor(c->locked.handout, c->locked.manifest, &plain);
+    status = handout_cursor(c->locked.handout, version_locked(c), &plain);
     lock_release(&c->lock);
     if (status != BW_OK)
         return error_set(error, status, "the cursor: %s", bw_status_text(status));
@@ -518,7 +552,7 @@ bw_status consumer_stats_json(bw_consumer *c, char *json, size_t cap, size_t *le
     const consumer_stats *s = &c->locked.stats;
     uint32_t ready = 0;
     for (uint32_t i = 0; i < c->locked.count; i++)
-        ready += c->locked.ring[(c->locked.first + i) % c->prefetch].state == FETCH_READY;
+        ready += consumer_slot(c, i)->state == FETCH_READY;
     json_put_object(&out, NULL);
     json_put_u64(&out, "d", c->position.d);
     json_put_u64(&out, "c", c->position.c);
@@ -531,6 +565,15 @@ bw_status consumer_stats_json(bw_consumer *c, char *json, size_t cap, size_t *le
     json_put_u64(&out, "waits", s->waits);
     json_put_u64(&out, "reads", s->reads);
     json_put_u64(&out, "refetches", s->refetches);
+    if (c->lending != NULL) {
+        const lending_counts lent = lending_count(c->lending);
+        json_put_u64(&out, "lent", lent.buffers);
+        json_put_u64(&out, "lent_free", lent.free);
+        json_put_u64(&out, "lent_reads", s->lent_reads);
+        json_put_u64(&out, "lent_bytes", s->lent_bytes);
+        json_put_u64(&out, "lent_missed", s->lent_missed);
+    }
+    json_put_u64(&out, "depth", c->locked.window / c->reads);
     json_put_u64(&out, "window", c->locked.count);
     json_put_u64(&out, "ready", ready);
     json_put_hist(&out, "wait", &s->wait_ns);

@@ -11,6 +11,7 @@
 #define CLIENT_CONSUMER_H
 
 #include "base/hist.h"
+#include "client/depth.h"
 #include "client/slice.h"
 #include "client/space.h"
 #include "protocol/handout.h"
@@ -34,8 +35,10 @@ typedef struct consumer_options {
     uint32_t tag_count;
     tag_range tags[TAGS_MAX];
     bool skip_to_tip;
-    uint32_t prefetch; /* steps */
+    uint32_t prefetch; /* steps; 0: as latency and consumption ask for */
+    bool lend;         /* ahead only into lent buffers */
     bool verify;
+    const clock_source *clock; /* to measure with; NULL: the machine's */
 } consumer_options;
 
 struct bw_cursor {
@@ -65,6 +68,7 @@ typedef struct fetch {
     slice_request request;
     slice *slice; /* ready */
     segment_ref needed;
+    uint64_t in_tail;        /* version in whose tail it was found; 0: in a segment */
     uint64_t ticket;         /* suspect */
     uint32_t misses;         /* of the slice */
     uint32_t segment_misses; /* of the segment needed now */
@@ -74,6 +78,7 @@ typedef struct fetch {
 
 typedef struct consumer_stats {
     uint64_t items, steps, passed, bytes, reads, refetches, waits;
+    uint64_t lent_reads, lent_bytes, lent_missed;
     hist wait_ns, fetch_ns;
 } consumer_stats;
 
@@ -81,11 +86,14 @@ struct bw_consumer {
     bw_space *space;
     bw_consumer *next; /* the follower's list */
     position position;
-    uint32_t reads;    /* slices of one step */
-    uint32_t prefetch; /* slices read ahead: whole steps */
+    uint32_t reads;     /* slices of one step */
+    uint32_t slots_max; /* slices read ahead at most: whole steps */
+    bool adapts;        /* the window follows `depth` */
     bool verify;
-    char *group, *launch; /* NULL: none */
+    const clock_source *clock; /* measures; deadlines are the machine's */
+    char *group, *launch;      /* NULL: none */
     slice_pool *pool;
+    lending *lending; /* NULL: slices lie in memory that is ours */
     gate changed;
     atomic_int interrupted;
     atomic_uint_least64_t wanted; /* the follower finds steps below it */
@@ -96,12 +104,19 @@ struct bw_consumer {
         uint64_t answered;  /* ticket that it answers */
         bw_error failure;   /* of the follower; code BW_OK: none */
         bw_error broken;    /* BW_BUG for good once an invariant was broken */
-        fetch *ring;
-        uint32_t first, count;
+        /* A window of `window` slots, of which `count` are in use. All there are lie from `first`
+         * on: more are made when the window grows, none is freed when it shrinks. */
+        fetch **ring;
+        uint32_t first, count, window, slots;
+        depth depth;
+        int64_t popped_ns;  /* when the last step was handed out; 0: none yet */
+        int64_t waited_ns;  /* by the caller, since then */
         uint64_t plan_step; /* next step to plan */
         uint64_t
             unpacked_bytes; /* of the slice read last: the next one is likely to take as many */
         uint32_t jobs;
+        bool waiting; /* the caller, in next */
+        bool short_of_room;
         bool closing;
         consumer_stats stats;
     } locked;
@@ -110,6 +125,7 @@ struct bw_consumer {
 bw_status consumer_open(bw_space *space, const consumer_options *options, const cursor *from,
                         int64_t timeout_ns, bw_consumer **out, bw_error *error);
 bw_status consumer_next(bw_consumer *c, int64_t timeout_ns, bw_item **item, bw_error *error);
+bw_status consumer_lend(bw_consumer *c, void *data, size_t bytes, uint64_t token, bw_error *error);
 bw_status consumer_cursor(bw_consumer *c, bw_cursor **out, bw_error *error);
 /** Where a job begins that tells its ranks by other means than a group. */
 bw_status consumer_start(bw_space *space, const consumer_options *options, const cursor *from,
@@ -151,9 +167,15 @@ void consumer_loaded(bw_consumer *c, const segment_ref *ref, bw_status status,
 
 /* ---- prefetch.c; under the consumer's lock ---- */
 
+static inline fetch *consumer_slot(const bw_consumer *c, uint32_t index)
+{
+    return c->locked.ring[(c->locked.first + index) % c->slots_max];
+}
 /** What the next item is read from; NULL when its step is not known to be committed. */
 fetch *consumer_front(bw_consumer *c);
 void prefetch_pump_locked(bw_consumer *c);
+/** So many slots, or as many as there is memory for. */
+void prefetch_resize_locked(bw_consumer *c, uint32_t window);
 /** The front step was handed out. */
 void prefetch_pop_locked(bw_consumer *c);
 /** Before the lock is released by who used handout or lookup: the handle is finished when an

@@ -268,10 +268,13 @@ static void *follower_run(void *context)
     while (atomic_load(&f->stopping) == 0) {
         const uint32_t ticket = gate_ticket(&f->wake);
         const uint64_t asked = atomic_load(&f->asked);
+        /* First what somebody waits for to read its next step. */
+        if (load_segment(f))
+            continue;
         if (asked > answered) {
             walk(f, CHAIN_NEWEST, asked);
             answered = asked;
-        } else if (!load_segment(f)) {
+        } else {
             if (!behind)
                 rest(f, ticket);
             const uint64_t version = f->locked.newest->version;

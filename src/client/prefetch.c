@@ -18,9 +18,40 @@
 #define READ_RETRY_NS (100 * NS_PER_MS)
 #define MISSES_MAX 2u
 
-static fetch *slot_at(bw_consumer *c, uint32_t index)
+/* Kilobytes each: with many ranks and small slices no small part of what they take. A larger window
+ * is only worth something where the budget has room. */
+static bool add_slot_locked(bw_consumer *c)
 {
-    return &c->locked.ring[(c->locked.first + index) % c->prefetch];
+    budget *b = c->space->runtime->budget;
+    if (!budget_take(b, sizeof(fetch), !c->adapts || c->locked.slots < DEPTH_FIRST * c->reads))
+        return false;
+    fetch *f = mem_zalloc(sizeof *f);
+    if (f == NULL) {
+        budget_give(b, sizeof *f);
+        return false;
+    }
+    c->locked.ring[(c->locked.first + c->locked.slots++) % c->slots_max] = f;
+    return true;
+}
+
+void prefetch_resize_locked(bw_consumer *c, uint32_t window)
+{
+    while (c->locked.slots < window && add_slot_locked(c))
+        continue;
+    const uint32_t there = c->locked.slots < window ? c->locked.slots : window;
+    c->locked.window = there - there % c->reads;
+}
+
+/* The slots of the front step go behind all others. */
+static void turn_locked(bw_consumer *c)
+{
+    for (uint32_t i = 0; i < c->reads; i++) {
+        fetch *f = consumer_slot(c, 0);
+        c->locked.ring[c->locked.first] = NULL;
+        c->locked.ring[(c->locked.first + c->locked.slots) % c->slots_max] = f;
+        c->locked.first = (c->locked.first + 1) % c->slots_max;
+    }
+    c->locked.count -= c->reads;
 }
 
 static void fail_locked(fetch *f, bw_status code)
@@ -44,6 +75,9 @@ static void give_back(fetch *f)
     if (f->request.reserved > 0)
         budget_give(f->request.budget, f->request.reserved);
     f->request.reserved = 0;
+    if (f->request.lent != NULL)
+        lending_give(f->request.lent);
+    f->request.lent = NULL;
 }
 
 /* ---- the job ---- */
@@ -56,15 +90,16 @@ static bool may_pass(bw_status status)
 /* One of the slices of the step that comes next. */
 static bool in_front_locked(const bw_consumer *c, const fetch *f)
 {
-    return c->locked.count > 0 && f->step == c->locked.ring[c->locked.first].step;
+    return c->locked.count > 0 && f->step == consumer_slot(c, 0)->step;
 }
 
 static void settle_locked(fetch *f, bw_status status, int64_t began_ns)
 {
     bw_consumer *c = f->consumer;
     const int64_t now_ns = clock_now(clock_system());
+    const int64_t latency_ns = clock_now(c->clock) - began_ns;
     c->locked.stats.reads++;
-    hist_add(&c->locked.stats.fetch_ns, now_ns - began_ns);
+    hist_add(&c->locked.stats.fetch_ns, latency_ns);
     if (status != BW_OK && may_pass(status) && !c->locked.closing &&
         now_ns - f->first_try_ns < c->space->options.retry_limit_ns) {
         executor_submit_at(c->space->runtime->executor, &f->job, now_ns + READ_RETRY_NS);
@@ -73,6 +108,7 @@ static void settle_locked(fetch *f, bw_status status, int64_t began_ns)
     c->locked.jobs--;
     if (status == BW_OK) {
         f->state = FETCH_READY;
+        depth_read(&c->locked.depth, latency_ns);
     } else {
         give_back(f);
         if (status == BW_NOT_FOUND || status == BW_CORRUPT) {
@@ -89,11 +125,25 @@ static void settle_locked(fetch *f, bw_status status, int64_t began_ns)
         gate_open(&c->changed);
 }
 
+static void learn_locked(bw_consumer *c, const slice *made, uint64_t framed)
+{
+    const uint64_t unpacked = frame_unpacked_bytes(made->frames, made->items);
+    consumer_stats *stats = &c->locked.stats;
+    c->locked.unpacked_bytes = unpacked;
+    if (c->lending == NULL)
+        return;
+    if (made->lent != NULL) {
+        stats->lent_reads++;
+        stats->lent_bytes += framed + (made->unpacked == NULL ? unpacked : 0);
+    }
+    stats->lent_missed += made->lent == NULL || made->unpacked != NULL;
+}
+
 static void fetch_run(job *j, uint32_t worker)
 {
     fetch *f = (fetch *)(void *)j;
     bw_consumer *c = f->consumer;
-    const int64_t began_ns = clock_now(clock_system());
+    const int64_t began_ns = clock_now(c->clock);
     store *s = NULL;
     slice *made = NULL;
     bw_error error;
@@ -105,7 +155,7 @@ static void fetch_run(job *j, uint32_t worker)
     lock_acquire(&c->lock);
     f->slice = made;
     if (made != NULL)
-        c->locked.unpacked_bytes = frame_unpacked_bytes(made->frames, made->items);
+        learn_locked(c, made, f->request.plan.where.bytes);
     if (status != BW_OK)
         error_copy(&f->error, &error);
     settle_locked(f, status, began_ns);
@@ -133,13 +183,23 @@ static void read_locked(fetch *f)
     executor_submit(c->space->runtime->executor, &f->job);
 }
 
-/* What the caller waits for right now goes on whatever the budget says; what lies ahead waits for
- * room. */
+/* What the caller waits for right now goes on whatever the budget says and whether a lent buffer is
+ * free; what lies ahead waits for room. */
 static bool reserve_locked(fetch *f, bool front)
 {
-    const uint64_t bytes = slice_estimate(f->consumer->space->genesis, &f->request.plan) +
-                           f->consumer->locked.unpacked_bytes + SLICE_SLACK_BYTES;
-    if (!budget_take(f->consumer->space->runtime->budget, bytes, front))
+    bw_consumer *c = f->consumer;
+    const uint64_t framed = slice_estimate(c->space->genesis, &f->request.plan);
+    const uint64_t unpacked = c->locked.unpacked_bytes;
+    if (c->lending != NULL) {
+        const lending_answer answer =
+            lending_take(c->lending, align64(framed) + unpacked, &f->request.lent);
+        if (answer == LENDING_TAKEN)
+            return true;
+        if (answer == LENDING_FULL && !(front && c->locked.waiting))
+            return false;
+    }
+    const uint64_t bytes = framed + unpacked + SLICE_SLACK_BYTES;
+    if (!budget_take(c->space->runtime->budget, bytes, front))
         return false;
     f->request.reserved = bytes;
     return true;
@@ -156,6 +216,7 @@ static bool plan_locked(fetch *f, bool front)
     }
     switch (segments_find(&c->space->segments, m, f->step, &f->entry, &f->needed)) {
     case LOOKUP_FOUND:
+        f->in_tail = f->step >= manifest_tail_first(m) ? m->version : 0;
         break;
     case LOOKUP_NEED:
         f->state = FETCH_SEGMENT;
@@ -205,23 +266,28 @@ static void judge_locked(fetch *f)
 static void add_step_locked(bw_consumer *c)
 {
     for (uint32_t nth = 0; nth < c->reads; nth++) {
-        fetch *f = slot_at(c, c->locked.count++);
+        fetch *f = consumer_slot(c, c->locked.count++);
         f->consumer = c;
         f->state = FETCH_PLANNED;
         f->step = c->locked.plan_step;
         f->nth = nth;
         f->slice = NULL;
         f->misses = f->segment_misses = 0;
+        f->in_tail = 0;
         f->request.reserved = 0;
+        f->request.lent = NULL;
         error_clear(&f->error);
     }
     c->locked.plan_step = handout_after(c->locked.handout, c->locked.plan_step);
 }
 
-/* Begins what can be begun of the slot at `index`; false when there is no room left. */
+/* Begins what can be begun of the slot at `index`; false when there is no room left. Lent buffers
+ * are few: steps that wait for a segment get theirs before later ones. */
 static bool begin_locked(bw_consumer *c, uint32_t index, bool room)
 {
-    fetch *f = slot_at(c, index);
+    fetch *f = consumer_slot(c, index);
+    if (f->state == FETCH_SEGMENT && c->lending != NULL)
+        return false;
     if (f->state == FETCH_SUSPECT)
         judge_locked(f);
     return f->state == FETCH_PLANNED && room ? plan_locked(f, index < c->reads) : room;
@@ -231,7 +297,7 @@ static bool begin_locked(bw_consumer *c, uint32_t index, bool room)
  * same as soon as they say anything. */
 static bool passed_locked(bw_consumer *c, uint32_t index)
 {
-    const bool passed = slot_at(c, index)->state == FETCH_PASSED;
+    const bool passed = consumer_slot(c, index)->state == FETCH_PASSED;
     c->locked.stats.passed += passed;
     return passed;
 }
@@ -241,7 +307,7 @@ static bool passed_locked(bw_consumer *c, uint32_t index)
 static bool extend_locked(bw_consumer *c, bool room)
 {
     const manifest *m = c->locked.manifest;
-    while (c->locked.count + c->reads <= c->prefetch &&
+    while (c->locked.count + c->reads <= c->locked.window &&
            handout_last(c->locked.handout, c->locked.plan_step) < m->next) {
         const uint32_t at = c->locked.count;
         add_step_locked(c);
@@ -259,11 +325,10 @@ static bool reach_locked(bw_consumer *c)
     bool passed = false;
     while (c->locked.count > 0 && passed_locked(c, 0)) {
         passed = true;
-        c->locked.first = (c->locked.first + c->reads) % c->prefetch;
-        c->locked.count -= c->reads;
+        turn_locked(c);
     }
     handout_reach(c->locked.handout,
-                  c->locked.count > 0 ? slot_at(c, 0)->step : c->locked.plan_step);
+                  c->locked.count > 0 ? consumer_slot(c, 0)->step : c->locked.plan_step);
     return passed;
 }
 
@@ -277,23 +342,36 @@ void prefetch_pump_locked(bw_consumer *c)
             room = begin_locked(c, i, room);
         room = extend_locked(c, room);
     } while (reach_locked(c));
+    c->locked.short_of_room = !room;
     /* Beyond the window, so that news has come by the time it is needed. */
-    const uint64_t room_left = (c->prefetch - c->locked.count) / c->reads;
+    const uint64_t room_left =
+        c->locked.count < c->locked.window ? (c->locked.window - c->locked.count) / c->reads : 0;
     const uint64_t wanted = handout_last(c->locked.handout, c->locked.plan_step) + room_left + 1;
     atomic_store(&c->wanted, wanted);
     if (wanted > c->locked.manifest->next)
         follower_nudge(c->space->follower);
 }
 
+static void adapt_locked(bw_consumer *c)
+{
+    const int64_t now_ns = clock_now(c->clock);
+    if (c->locked.popped_ns != 0)
+        depth_step(&c->locked.depth, now_ns - c->locked.popped_ns - c->locked.waited_ns);
+    c->locked.popped_ns = now_ns;
+    c->locked.waited_ns = 0;
+    prefetch_resize_locked(c, depth_steps(&c->locked.depth) * c->reads);
+}
+
 void prefetch_pop_locked(bw_consumer *c)
 {
     for (uint32_t i = 0; i < c->reads; i++) {
-        slice_unref(slot_at(c, i)->slice);
-        slot_at(c, i)->slice = NULL;
+        slice_unref(consumer_slot(c, i)->slice);
+        consumer_slot(c, i)->slice = NULL;
     }
-    c->locked.first = (c->locked.first + c->reads) % c->prefetch;
-    c->locked.count -= c->reads;
+    turn_locked(c);
     (void)reach_locked(c);
+    if (c->adapts)
+        adapt_locked(c);
     /* What failed while it lay ahead may have passed: it is looked at again before it is reported.
      */
     fetch *front = consumer_front(c);
@@ -301,8 +379,8 @@ void prefetch_pop_locked(bw_consumer *c)
     if (again)
         prefetch_retry_locked(front);
     /* Refilling half a window at a time wakes threads once for many steps, and most calls of next
-     * wake nobody. */
-    if (again || c->locked.count <= c->prefetch / 2)
+     * wake nobody; but room that comes back is used at once. */
+    if (again || c->locked.short_of_room || c->locked.count <= c->locked.window / 2)
         prefetch_pump_locked(c);
 }
 
@@ -319,7 +397,7 @@ void prefetch_close(bw_consumer *c)
     lock_acquire(&c->lock);
     c->locked.closing = true;
     for (uint32_t i = 0; i < c->locked.count; i++) {
-        fetch *f = slot_at(c, i);
+        fetch *f = consumer_slot(c, i);
         if (f->state == FETCH_READING && executor_cancel(e, &f->job)) {
             give_back(f);
             f->state = FETCH_PLANNED;
@@ -333,8 +411,8 @@ void prefetch_close(bw_consumer *c)
         lock_acquire(&c->lock);
     }
     for (uint32_t i = 0; i < c->locked.count; i++) {
-        slice_unref(slot_at(c, i)->slice);
-        slot_at(c, i)->slice = NULL;
+        slice_unref(consumer_slot(c, i)->slice);
+        consumer_slot(c, i)->slice = NULL;
     }
     c->locked.count = 0;
     lock_release(&c->lock);

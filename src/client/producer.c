@@ -18,6 +18,7 @@
 
 static void destroy(bw_producer *p)
 {
+    turn_close(&p->worker.turn);
     drive_free(p->worker.drive);
     commit_free(p->worker.commit);
     chain_free(p->worker.chain);

@@ -15,6 +15,7 @@
 #include "protocol/cadence.h"
 #include "protocol/commit.h"
 #include "protocol/stage.h"
+#include "protocol/turn.h"
 #include <batchweave/producer.h>
 
 #define MEDIA_TYPE_MAX 255u
@@ -142,6 +143,7 @@ typedef struct committer {
     chain *chain;
     commit *commit;
     cadence cadence;
+    turn turn; /* with CADENCE_TURN */
     rng rng;
     int64_t not_before_ns; /* backoff after a failure or an urgent conflict */
     uint32_t failures;     /* in a row */

@@ -9,6 +9,21 @@
 #define GC_BACKOFF_MAX_NS NS_PER_S
 #define GC_CACHE_BYTES ((size_t)64 << 20)
 
+static void put_staged(buf *out, const reclaim_report *pass)
+{
+    json_put_u64(out, "staged_objects", pass->staged_objects);
+    json_put_u64(out, "staged_bytes", pass->staged_bytes);
+    json_put_array(out, "staged");
+    for (uint32_t k = 0; k < pass->staged_count; k++) {
+        json_put_object(out, NULL);
+        json_put_text(out, "producer", pass->staged[k].producer);
+        json_put_u64(out, "objects", pass->staged[k].objects);
+        json_put_u64(out, "bytes", pass->staged[k].bytes);
+        json_put_object_end(out);
+    }
+    json_put_array_end(out);
+}
+
 static void put_data(buf *out, const reclaim_report *pass, const manifest *m)
 {
     keeper k;
@@ -25,6 +40,7 @@ static void put_data(buf *out, const reclaim_report *pass, const manifest *m)
     json_put_u64(out, "orphans_deleted", pass->orphans_deleted);
     json_put_u64(out, "orphan_bytes", pass->orphan_bytes);
     json_put_u64(out, "strangers", pass->strangers);
+    put_staged(out, pass);
     json_put_bool(out, "overtaken", pass->overtaken);
 }
 

@@ -50,7 +50,7 @@ static bw_status check_extent(store *s, const char *key, const place *where, bw_
     return BW_OK;
 }
 
-/* Reads exactly `where`: by mapping, or into `*buffer`. */
+/* Reads exactly `where`: by mapping, or into `*buffer`, which is made where it is NULL. */
 static bw_status read_place(const slice_request *r, store *s, const place *where, bool map,
                             store_mapping *mapping, uint8_t **buffer, bw_error *error)
 {
@@ -60,7 +60,8 @@ static bw_status read_place(const slice_request *r, store *s, const place *where
     store_op_init(&op, map ? STORE_MAP : STORE_READ, key.text);
     op.offset = where->offset;
     op.length = where->bytes;
-    if (!map) {
+    const bool make = !map && *buffer == NULL;
+    if (make) {
         const bw_status fits = check_extent(s, key.text, where, error);
         if (fits != BW_OK)
             return blame(r, key.text, fits, error);
@@ -68,8 +69,8 @@ static bw_status read_place(const slice_request *r, store *s, const place *where
         if (*buffer == NULL)
             return error_set(error, BW_NOMEM, "no memory for a slice of %" PRIu64 " bytes",
                              where->bytes);
-        op.dest = *buffer;
     }
+    op.dest = *buffer;
     bw_status status = BW_OK;
     const store_outcome outcome = store_run(s, &op);
     if (outcome == STORE_OK && map) {
@@ -84,7 +85,7 @@ static bw_status read_place(const slice_request *r, store *s, const place *where
         status = blame(r, key.text, status, error);
     }
     store_op_clear(&op);
-    if (status != BW_OK && !map) {
+    if (status != BW_OK && make) {
         mem_free(*buffer);
         *buffer = NULL;
     }
@@ -106,6 +107,12 @@ static void reserve(slice_request *r, uint64_t bytes)
     else
         budget_give(r->budget, r->reserved - bytes);
     r->reserved = bytes;
+}
+
+static void give_lent(slice_request *r)
+{
+    lending_give(r->lent);
+    r->lent = NULL;
 }
 
 /* Only for steps whose slice lengths are too varied to stand in the descriptor. */
@@ -134,7 +141,10 @@ static bw_status place_by_footer(slice_request *r, store *s, bw_error *error)
         return blame(r, key.text, status, error);
     }
     r->plan.needs_footer = false;
-    reserve(r, r->plan.where.bytes);
+    if (r->lent != NULL && r->lent->bytes < r->plan.where.bytes)
+        give_lent(r);
+    if (r->lent == NULL)
+        reserve(r, r->plan.where.bytes);
     return BW_OK;
 }
 
@@ -191,6 +201,8 @@ static void slice_destroy(slice *s)
 {
     drop_frame(s);
     mem_free(s->unpacked);
+    if (s->lent != NULL)
+        lending_give(s->lent);
     if (s->budget != NULL) {
         budget_give(s->budget, s->reserved);
         budget_unref(s->budget);
@@ -206,30 +218,43 @@ static bool is_packed_whole(const slice *s)
     return true;
 }
 
+/* Behind the frame in a lent buffer when there is room; else in memory that is ours. */
+static uint8_t *room_to_unpack(slice_request *r, slice *s, uint64_t bytes)
+{
+    const uint64_t framed = r->plan.where.bytes, behind = align64(framed);
+    if (r->lent != NULL && behind <= r->lent->bytes && bytes <= r->lent->bytes - behind)
+        return r->lent->data + behind;
+    reserve(r, (r->lent == NULL ? framed : 0) + bytes + SLICE_SLACK_BYTES);
+    s->unpacked = mem_aligned(SLICE_ALIGNMENT, (size_t)bytes);
+    return s->unpacked;
+}
+
 /* Where the plain bytes of each item are: in the frame, or unpacked from it. */
 static bw_status find_plain(slice_request *r, slice *s, bw_error *error)
 {
     const uint64_t bytes = frame_unpacked_bytes(s->frames, s->items);
-    const uint64_t needed = r->plan.where.bytes + bytes + SLICE_SLACK_BYTES;
-    if (bytes > 0 || r->reserved > needed) /* more may have been expected */
-        reserve(r, needed);
+    const uint64_t framed = r->plan.where.bytes;
+    uint8_t *plain = NULL;
     if (bytes > 0) {
-        s->unpacked = mem_aligned(SLICE_ALIGNMENT, (size_t)bytes);
-        if (s->unpacked == NULL)
+        plain = room_to_unpack(r, s, bytes);
+        if (plain == NULL)
             return error_set(error, BW_NOMEM, "no memory to unpack a slice to %" PRIu64 " bytes",
                              bytes);
-        const view frame = view_of(s->data, (size_t)r->plan.where.bytes);
-        BW_TRY(frame_unpack(frame, s->frames, s->items, s->unpacked, error));
+        const view frame = view_of(s->data, (size_t)framed);
+        BW_TRY(frame_unpack(frame, s->frames, s->items, plain, error));
+    } else if (r->reserved > framed + SLICE_SLACK_BYTES) { /* more was expected */
+        reserve(r, framed + SLICE_SLACK_BYTES);
     }
-    if (bytes > 0 && is_packed_whole(s)) {
+    if (s->unpacked != NULL && is_packed_whole(s)) {
         drop_frame(s);
+        if (r->lent != NULL)
+            give_lent(r);
         reserve(r, bytes + SLICE_SLACK_BYTES);
     }
     for (uint32_t i = 0; i < s->items; i++)
-        s->handles[i].data = s->frames[i].codec == CODEC_ZSTD
-                                 ? s->unpacked + s->frames[i].unpacked_at
-                             : s->data != NULL ? s->data + s->frames[i].offset
-                                               : s->unpacked;
+        s->handles[i].data = s->frames[i].codec == CODEC_ZSTD ? plain + s->frames[i].unpacked_at
+                             : s->data != NULL                ? s->data + s->frames[i].offset
+                                                              : plain;
     return BW_OK;
 }
 
@@ -237,20 +262,21 @@ bw_status slice_fetch(slice_request *r, store *s, slice **out, bw_error *error)
 {
     if (r->plan.needs_footer)
         BW_TRY(place_by_footer(r, s, error));
-    const bool map = may_map(r, s);
+    const bool map = r->lent == NULL && may_map(r, s);
     store_mapping mapping = {0};
-    uint8_t *buffer = NULL;
+    uint8_t *buffer = r->lent != NULL ? r->lent->data : NULL;
     BW_TRY(read_place(r, s, &r->plan.where, map, &mapping, &buffer, error));
     /* Only now: the bytes of as many items as are claimed are there. */
     slice *made = slice_new(r);
     if (made == NULL) {
         if (map)
             store_mapping_release(&mapping);
-        mem_free(buffer);
+        if (r->lent == NULL)
+            mem_free(buffer);
         return error_set(error, BW_NOMEM, "out of memory");
     }
     made->mapping = mapping;
-    made->buffer = buffer;
+    made->buffer = r->lent == NULL ? buffer : NULL;
     made->data = map ? mapping.data : buffer;
     bw_status status = check_frame(r, made, error);
     if (status == BW_OK)
@@ -264,7 +290,9 @@ bw_status slice_fetch(slice_request *r, store *s, slice **out, bw_error *error)
     }
     made->budget = budget_ref(r->budget);
     made->reserved = r->reserved;
+    made->lent = r->lent;
     r->reserved = 0;
+    r->lent = NULL;
     *out = made;
     return BW_OK;
 }
@@ -279,6 +307,14 @@ bw_item *slice_item(slice *s, uint32_t index)
 {
     atomic_fetch_add(&s->references, 1u);
     return &s->handles[index];
+}
+
+const lent_buffer *item_lent(const bw_item *item)
+{
+    const lent_buffer *lent = item->owner->lent;
+    const uintptr_t at = (uintptr_t)item->data;
+    /* Of a slice that was packed in part, the rest may lie there alone. */
+    return lent != NULL && at - (uintptr_t)lent->data < lent->bytes ? lent : NULL;
 }
 
 void item_release(bw_item *item)

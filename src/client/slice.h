@@ -4,12 +4,14 @@
  * slice: the verified bytes of one slice in memory, and the items that are views into it.
  *
  * Counted: the slice and each item handed out hold it, and it outlives consumer, space and runtime.
- * Its bytes are the mapped file or a buffer of its own, and one for items that were stored packed.
+ * Its bytes are the mapped file or a buffer of its own, and one for items that were stored packed;
+ * or a lent buffer: the frame, and behind it what was packed.
  */
 #ifndef CLIENT_SLICE_H
 #define CLIENT_SLICE_H
 
 #include "client/budget.h"
+#include "client/lending.h"
 #include "protocol/handout.h"
 #include "store/store.h"
 #include <batchweave/space.h>
@@ -38,6 +40,7 @@ struct slice {
     store_mapping mapping;
     uint8_t *buffer;
     uint8_t *unpacked;   /* of packed items, or NULL */
+    lent_buffer *lent;   /* or NULL; then mapping and buffer are none */
     const uint8_t *data; /* the frame; NULL when all of it was unpacked */
     uint64_t step, nonce, tag, tokens;
     uint32_t d, c;
@@ -54,6 +57,7 @@ typedef struct slice_request {
     slice_pool *pool;       /* to take the slice from; may be NULL */
     budget *budget;
     uint64_t reserved; /* taken already; corrected when footer and frame tell the lengths */
+    lent_buffer *lent; /* to read into, or NULL; then only what finds no room there is reserved */
     bool verify;       /* false: the head is checked, items and padding are not (benchmarks) */
     bool map;          /* by mapping where the store can */
 } slice_request;
@@ -62,13 +66,16 @@ typedef struct slice_request {
 uint64_t slice_estimate(const genesis *g, const fetch_plan *plan);
 /**
  * Reads and checks it, in the caller's thread: one request, two when the footer must tell the
- * place. On BW_OK the slice has taken over the reservation. BW_NOT_FOUND and BW_CORRUPT (key, step
+ * place. On BW_OK the slice has taken over the reservation and the lent buffer, or given it back
+ * when nothing lies there. BW_NOT_FOUND and BW_CORRUPT (key, step
  * and slice in the error) are no verdict yet; else what the store says.
  */
 bw_status slice_fetch(slice_request *r, store *s, slice **out, bw_error *error);
 void slice_unref(slice *s);
 /** Item `index`, holding the slice; release with bw_item_release. */
 bw_item *slice_item(slice *s, uint32_t index);
+/** The lent buffer that its bytes lie in, or NULL. */
+const lent_buffer *item_lent(const bw_item *item);
 void item_release(bw_item *item);
 /** "raw", "samples", "safetensors". */
 const char *kind_name(item_kind kind);

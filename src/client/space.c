@@ -220,6 +220,8 @@ static bw_status space_new(bw_runtime *runtime, store *s, const char *url,
         store_close(s);
     if (status == BW_OK)
         status = chain_new(runtime_random(runtime), &runtime->log, &space->chain);
+    if (status == BW_OK)
+        chain_resume(space->chain, &options->from, space->segments.cache);
     if (status != BW_OK) {
         space_destroy(space);
         return error_set(error, status, "opening %s: %s", url, bw_status_text(status));
@@ -333,6 +335,7 @@ bw_status space_open_on(bw_runtime *runtime, store *s, const char *url,
     if (!options->raw) {
         space->genesis = chain_genesis(space->chain);
         space->genesis_hash = *chain_genesis_hash(space->chain);
+        space->behind = !chain_is_newest(space->chain);
     }
     if (space->genesis != NULL)
         hex_encode(space->genesis->uuid, UUID_BYTES, space->uuid);

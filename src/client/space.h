@@ -18,6 +18,7 @@ typedef struct space_options {
     bool durable;
     bool reclaim;           /* a pass of the sweep after each pin */
     int64_t retry_limit_ns; /* of one operation on the store */
+    resume_point from;      /* where its first consumer goes on */
 } space_options;
 
 typedef struct follower follower;
@@ -35,8 +36,9 @@ struct bw_space {
     store_meter meter; /* every request of this space, each attempt counted */
     segments segments;
     reclaimer reclaimer;
-    atomic_uint users;                    /* open producers and consumers */
-    atomic_bool begun;                    /* a consumer has */
+    atomic_uint users; /* open producers and consumers */
+    atomic_bool begun; /* a consumer has */
+    bool behind;       /* opened by an older manifest, at `from`: the newest is yet to be found */
     store *workers[EXECUTOR_THREADS_MAX]; /* each touched by one executor thread only */
     store_retry_purse *purse;             /* NULL: retries without a budget */
     lock lock;                            /* guards the fields below */

@@ -30,6 +30,7 @@ typedef struct tiling {
     const producer_entry *entry;
     uint64_t seq, offset;
     uint32_t epoch;
+    bool gap; /* a sweep took steps behind these, and we have not seen how many were its */
 } tiling;
 
 /** The sum before a step, where no damage hides it. */
@@ -59,6 +60,7 @@ typedef struct verify {
     tiling *tilings; /* sorted by id, as the map and then the page */
     uint32_t tiling_count;
     uint64_t retained_bytes;
+    bool passed; /* a sweep took a segment before we came to it */
 
     /* counts for the summary */
     uint64_t findings, first_version, blocks_retired, segments, parts, items, pads, states;
@@ -94,6 +96,8 @@ bw_status verify_steps(verify *v, bw_error *error);
  */
 bw_status verify_producers_begin(verify *v, bw_error *error);
 bw_status verify_producers_step(verify *v, uint64_t step, const descriptor *d, bw_error *error);
+/** Steps that are not looked at any more, of whomever. */
+void verify_producers_gap(verify *v);
 bw_status verify_producers_end(verify *v, bw_error *error);
 /** verify_data.c: the parts of one step. */
 bw_status verify_batch(verify *v, uint64_t step, const descriptor *d, bw_error *error);

@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "codec/small.h"
+#include "protocol/read.h"
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,7 +42,6 @@ static bw_status read_page(verify *v, bw_error *error)
 {
     object_key key;
     size_t size = 0;
-    hash128 hash;
     bw_status status = BW_NOT_FOUND;
     for (bool again = true; again && v->m->has_page;) {
         key_page(&key, v->m->page.version, v->m->page.nonce);
@@ -58,11 +58,7 @@ static bw_status read_page(verify *v, bw_error *error)
     if (status == BW_NOT_FOUND)
         (void)error_set(error, status, "the page that the manifest refers to is missing");
     if (status == BW_OK)
-        status = hash_bytes(v->page_object, size, &hash);
-    if (status == BW_OK && (!hash_equal(&hash, &ref->hash) || size != ref->bytes))
-        status = error_set(error, BW_CORRUPT, "another page than the one that is referenced");
-    if (status == BW_OK)
-        status = page_decode(view_of(v->page_object, size), &v->page, error);
+        status = page_prove(view_of(v->page_object, size), ref, &v->page, error);
     if (status == BW_OK && (memcmp(v->page.uuid, v->g->uuid, UUID_BYTES) != 0 ||
                             v->page.version != ref->version || v->page.count != ref->entries))
         status = error_set(error, BW_CORRUPT, "the page is not what its reference says");
@@ -94,7 +90,7 @@ bw_status verify_producers_begin(verify *v, bw_error *error)
     uint32_t at = 0;
     for (uint32_t i = 0; i < v->m->producer_count; i++) {
         const producer_entry *e = &v->m->producers[i];
-        v->tilings[at++] = (tiling){e, e->swept_seq, e->swept_offset, 0};
+        v->tilings[at++] = (tiling){e, e->swept_seq, e->swept_offset, 0, false};
     }
     for (uint32_t i = 0; i < v->page.count; i++) {
         const producer_entry *e = &v->page.entries[i];
@@ -102,7 +98,7 @@ bw_status verify_producers_begin(verify *v, bw_error *error)
         if (now != NULL)
             BW_TRY(check_older(v, e, now, error));
         else
-            v->tilings[at++] = (tiling){e, e->swept_seq, e->swept_offset, 0};
+            v->tilings[at++] = (tiling){e, e->swept_seq, e->swept_offset, 0, false};
         if (e->swept_seq != e->seq || e->swept_offset != e->offset)
             BW_TRY(verify_found(v, "PRODUCER", "", NO_STEP, error,
                                 "producer %.*s stands on the page, and is not wholly swept",
@@ -120,6 +116,27 @@ static tiling *find(verify *v, view id)
     return bsearch(&wanted, v->tilings, v->tiling_count, sizeof *v->tilings, compare_tilings);
 }
 
+void verify_producers_gap(verify *v)
+{
+    for (uint32_t i = 0; i < v->tiling_count; i++)
+        v->tilings[i].gap = true;
+}
+
+/* Directly behind what was seen last; behind a gap, anywhere after it. */
+static bool follows(const tiling *t, const record *r)
+{
+    if (r->end < r->start)
+        return false;
+    return t->gap ? r->seq > t->seq && r->start >= t->offset
+                  : r->seq == t->seq + 1 && r->start == t->offset;
+}
+
+static bool ends_well(const tiling *t, const producer_entry *e)
+{
+    return t->gap ? t->seq <= e->seq && t->offset <= e->offset
+                  : t->seq == e->seq && t->offset == e->offset;
+}
+
 bw_status verify_producers_step(verify *v, uint64_t step, const descriptor *d, bw_error *error)
 {
     tiling *t = find(v, d->id);
@@ -128,7 +145,7 @@ bw_status verify_producers_step(verify *v, uint64_t step, const descriptor *d, b
         return verify_found(v, "PRODUCER", "", step, error, "producer %.*s has no entry",
                             (int)d->id.size, (const char *)d->id.data);
     bw_status status = BW_OK;
-    if (r->seq != t->seq + 1 || r->start != t->offset || r->end < r->start)
+    if (!follows(t, r))
         status = verify_found(v, "TILING", "", step, error,
                               "producer %.*s: seq %" PRIu64 " covers [%" PRIu64 ", %" PRIu64
                               ") after seq %" PRIu64 " which ended at %" PRIu64,
@@ -141,6 +158,7 @@ bw_status verify_producers_step(verify *v, uint64_t step, const descriptor *d, b
     t->seq = r->seq;
     t->offset = r->end;
     t->epoch = r->epoch;
+    t->gap = false;
     return status;
 }
 
@@ -190,7 +208,7 @@ bw_status verify_producers_end(verify *v, bw_error *error)
         const tiling *t = &v->tilings[i];
         const producer_entry *e = t->entry;
         finished += e->finished;
-        if (e->seq != t->seq || e->offset != t->offset)
+        if (!ends_well(t, e))
             BW_TRY(verify_found(v, "TILING", "", NO_STEP, error,
                                 "producer %.*s: the entry says seq %" PRIu64 ", offset %" PRIu64
                                 "; its batches end at seq %" PRIu64 ", offset %" PRIu64,

@@ -29,12 +29,13 @@ bw_status digest_sha256(const struct iovec *pieces, size_t count, uint8_t out[DI
     return sha256(pieces, count, out);
 }
 
-bw_status digest_md5(const void *bytes, size_t size, uint8_t out[DIGEST_MD5_BYTES])
+bw_status digest_md5(const struct iovec *pieces, size_t count, uint8_t out[DIGEST_MD5_BYTES])
 {
     MD5_CTX context;
-    const int good = MD5_Init(&context) == 1 && MD5_Update(&context, bytes, size) == 1 &&
-                     MD5_Final(out, &context) == 1;
-    return good ? BW_OK : BW_NOMEM;
+    int good = MD5_Init(&context);
+    for (size_t i = 0; i < count && good == 1; i++)
+        good = MD5_Update(&context, pieces[i].iov_base, pieces[i].iov_len);
+    return good == 1 && MD5_Final(out, &context) == 1 ? BW_OK : BW_NOMEM;
 }
 
 /* struct iovec serves reads and writes, so its pointer is not const. */
@@ -68,9 +69,10 @@ bw_status digest_hmac(const void *key, size_t key_size, const void *bytes, size_
     return status;
 }
 
+static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
 void digest_base64(const void *bytes, size_t size, char *out)
 {
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     const uint8_t *from = bytes;
     for (size_t at = 0; at < size; at += 3) {
         const size_t left = size - at;
@@ -83,4 +85,24 @@ void digest_base64(const void *bytes, size_t size, char *out)
         *out++ = left > 2 ? digits[three & 63] : '=';
     }
     *out = '\0';
+}
+
+bool digest_base64_decode(const char *text, size_t size, uint8_t *out, size_t *count)
+{
+    size_t digit_count = size;
+    while (digit_count > 0 && size - digit_count < 2 && text[digit_count - 1] == '=')
+        digit_count--;
+    if (size % 4 != 0 || (digit_count < size && digit_count % 4 < 2))
+        return false;
+    uint32_t bits = 0;
+    *count = 0;
+    for (size_t i = 0; i < digit_count; i++) {
+        const char *digit = text[i] == '\0' ? NULL : strchr(digits, text[i]);
+        if (digit == NULL)
+            return false;
+        bits = bits << 6 | (uint32_t)(digit - digits);
+        if (i % 4 != 0)
+            out[(*count)++] = (uint8_t)(bits >> (6 - i % 4 * 2));
+    }
+    return true;
 }

@@ -3,7 +3,9 @@
 #include "http/http_client.h"
 
 #include "base/alloc.h"
+#include "base/buf.h"
 #include "base/clock.h"
+#include "http/secret.h"
 #include "http/uri.h"
 
 #include <curl/curl.h>
@@ -13,6 +15,7 @@
 #include <string.h>
 
 #define SPARE_HANDLES_MAX 64u
+#define LINE_BYTES_MAX 131072u
 /* Servers close idle connections after some tens of seconds, proxies earlier; one that is closed in
  * the moment it is used costs a try. */
 #define IDLE_S 15L
@@ -28,6 +31,7 @@ struct http_client {
     http_request *over, **over_last;
     CURL *spare[SPARE_HANDLES_MAX];
     size_t spares;
+    buf line;     /* a header's, while it is made */
     bool secured; /* there has been TLS */
     atomic_bool woken;
 };
@@ -175,38 +179,30 @@ static void refuse(http_client *c, http_request *r, http_end end, const char *wh
     finish(c, r);
 }
 
-static bool add_line(struct curl_slist **lines, const char *name, const char *value)
+static bool add_line(http_client *c, struct curl_slist **lines, const char *name, const char *value)
 {
-    char text[512];
-    char *line = text;
-    const size_t name_size = strlen(name);
-    const size_t value_size = strlen(value);
-    if (name_size + value_size + 3 > sizeof text)
-        line = mem_alloc(name_size + value_size + 3); /* session tokens */
-    if (line == NULL)
-        return false;
-    memcpy(line, name, name_size);
-    memcpy(line + name_size, ": ", 2);
-    memcpy(line + name_size + 2, value, value_size + 1);
-    if (value_size == 0)
-        memcpy(line + name_size, ":", 2); /* what libcurl would send by itself is not sent */
-    struct curl_slist *longer = curl_slist_append(*lines, line);
-    if (line != text)
-        mem_free(line);
+    buf_reset(&c->line);
+    buf_put_text(&c->line, name);
+    /* Without a value, what libcurl would send by itself is not sent. */
+    buf_put_text(&c->line, value[0] != '\0' ? ": " : ":");
+    buf_put_text(&c->line, value);
+    const char *line = buf_text(&c->line);
+    struct curl_slist *longer =
+        buf_status(&c->line) == BW_OK ? curl_slist_append(*lines, line) : NULL;
     if (longer == NULL)
         return false;
     *lines = longer;
     return true;
 }
 
-static bool set_headers(http_request *r)
+static bool set_headers(http_client *c, http_request *r)
 {
     struct curl_slist *lines = NULL;
     bool good = true;
     for (size_t i = 0; i < r->header_count && good; i++)
-        good = add_line(&lines, r->headers[i].name, r->headers[i].value);
+        good = add_line(c, &lines, r->headers[i].name, r->headers[i].value);
     if (r->method == HTTP_PUT || r->method == HTTP_POST)
-        good = good && add_line(&lines, "Expect", "");
+        good = good && add_line(c, &lines, "Expect", "");
     r->lines = lines;
     return good && (lines == NULL || curl_easy_setopt(r->easy, CURLOPT_HTTPHEADER, lines) == 0);
 }
@@ -327,7 +323,7 @@ void http_submit(http_client *c, http_request *r)
     }
     c->secured = c->secured || origin.tls;
     r->easy = take_handle(c);
-    if (r->easy == NULL || !set_headers(r) || set_up(c, r, &origin) != CURLE_OK ||
+    if (r->easy == NULL || !set_headers(c, r) || set_up(c, r, &origin) != CURLE_OK ||
         curl_multi_add_handle(c->multi, r->easy) != CURLM_OK) {
         drop_handle(c, r);
         refuse(c, r, HTTP_NOT_SENT, "no memory for a request");
@@ -478,6 +474,7 @@ bw_status http_client_new(const http_options *options, http_client **out, bw_err
     }
     c->options = *options;
     c->over_last = &c->over;
+    buf_init(&c->line, LINE_BYTES_MAX);
     atomic_init(&c->woken, false);
     (void)curl_multi_setopt(c->multi, CURLMOPT_MAX_HOST_CONNECTIONS,
                             (long)options->connections_max);
@@ -498,5 +495,8 @@ void http_client_free(http_client *c)
         curl_easy_cleanup(c->spare[--c->spares]);
     (void)curl_multi_cleanup(c->multi);
     guard_leave(&guard);
+    if (c->line.data != NULL) /* it may hold a token */
+        secret_wipe(c->line.data, c->line.capacity);
+    buf_free(&c->line);
     mem_free(c);
 }

@@ -76,14 +76,15 @@ static bw_status make_key(const sigv4_request *r, const char *scope, const secre
 {
     if (strcmp(key->scope, scope) == 0)
         return BW_OK;
+    static const char prefix[] = {'A', 'W', 'S', '4'};
     char start[SECRET_BYTES_MAX / 64];
     uint8_t a[DIGEST_SHA256_BYTES];
     uint8_t b[DIGEST_SHA256_BYTES];
-    if (s->size + 4 > sizeof start)
+    if (s->size + sizeof prefix > sizeof start)
         return BW_INVALID;
-    memcpy(start, "AWS4", 4);
-    memcpy(start + 4, secret_text(s), s->size);
-    bw_status status = digest_hmac(start, s->size + 4, r->time, DATE_BYTES - 1, a);
+    memcpy(start, prefix, sizeof prefix);
+    memcpy(start + sizeof prefix, secret_text(s), s->size);
+    bw_status status = digest_hmac(start, s->size + sizeof prefix, r->time, DATE_BYTES - 1, a);
     if (status == BW_OK)
         status = digest_hmac(a, sizeof a, r->region, strlen(r->region), b);
     if (status == BW_OK)

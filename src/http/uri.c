@@ -52,7 +52,7 @@ static int compare_parameters(const void *left, const void *right)
 
 void uri_query(buf *out, const uri_parameter *parameters, size_t count)
 {
-    uri_parameter sorted[URI_PARAMETERS_MAX];
+    uri_parameter sorted[URI_PARAMETERS_MAX] = {{NULL, NULL}};
     if (count > URI_PARAMETERS_MAX)
         count = URI_PARAMETERS_MAX;
     for (size_t i = 0; i < count; i++)
@@ -78,8 +78,9 @@ static int hex_digit(char c)
     return -1;
 }
 
-size_t uri_decode(char *text, size_t size, bool blanks)
+size_t uri_decode(char *text, bool blanks)
 {
+    const size_t size = strlen(text);
     size_t to = 0;
     for (size_t from = 0; from < size; from++, to++) {
         text[to] = blanks && text[from] == '+' ? ' ' : text[from];
@@ -92,6 +93,7 @@ size_t uri_decode(char *text, size_t size, bool blanks)
         text[to] = (char)(high * 16 + low);
         from += 2;
     }
+    text[to] = '\0';
     return to;
 }
 

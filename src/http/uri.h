@@ -21,9 +21,9 @@ typedef struct uri_parameter {
  * At most URI_PARAMETERS_MAX. */
 void uri_query(buf *out, const uri_parameter *parameters, size_t count);
 
-/** Decodes %XX in place of `size` bytes, and with `blanks` `+` as one; the new size, or SIZE_MAX
- * when a % is not followed by two hex digits. */
-size_t uri_decode(char *text, size_t size, bool blanks);
+/** Decodes %XX in place, and with `blanks` `+` as one; the new size, which is more than that of the
+ * text when there is a NUL in it; SIZE_MAX when a % is not followed by two hex digits. */
+size_t uri_decode(char *text, bool blanks);
 
 #define URI_HOST_MAX 255u
 

@@ -155,6 +155,8 @@ bw_status savefile_write(const char *path, const void *bytes, size_t size, bool 
     return durable ? sync_folder_of(path, error) : BW_OK;
 }
 
+/* The file store sweeps its own by other proofs: there an owner locks one file for all of its
+ * temporaries and no age counts; here each is locked, and there is no store beneath this layer. */
 static bool is_temporary(const char *name)
 {
     const size_t size = strlen(name), suffix = strlen(TEMPORARY_SUFFIX);

@@ -71,6 +71,7 @@ static bool parse_choice(const char *text, cadence *c)
         {"incr", CADENCE_INCR, START_GAP_NS},
         {"aimd:interval", CADENCE_AIMD_INTERVAL, START_GAP_NS},
         {"aimd:rate", CADENCE_AIMD_RATE, START_GAP_NS},
+        {"turn", CADENCE_TURN, 0},
     };
     for (size_t i = 0; i < sizeof plain / sizeof *plain; i++) {
         if (strcmp(text, plain[i].name) == 0) {
@@ -105,7 +106,7 @@ bw_status cadence_parse(const char *text, cadence *c, bw_error *error)
         return BW_OK;
     *c = (cadence){0};
     return error_set(error, BW_INVALID,
-                     "cadence \"%s\": choose naive, fixed:N with N in milliseconds, incr, "
+                     "cadence \"%s\": choose turn, naive, fixed:N with N in milliseconds, incr, "
                      "aimd:interval, aimd:rate, dac, dac:P with P in per cent, or dac:map",
                      text);
 }
@@ -156,7 +157,7 @@ static int64_t next_gap(cadence *c, const cadence_attempt *a)
     case CADENCE_DAC:
         return a->conflict && MUTANT(dac_blind_to_conflicts) ? c->gap_ns : dac_gap(c, a);
     default:
-        MUST(c->policy == CADENCE_NAIVE || c->gap_ns > 0);
+        MUST(c->policy == CADENCE_NAIVE || c->policy == CADENCE_TURN || c->gap_ns > 0);
         return c->gap_ns;
     }
 }

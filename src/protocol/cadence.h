@@ -12,6 +12,7 @@
  *     aimd:rate      what the sentence refers to, TCP's control: the rate does that
  *     dac            the paper's Algorithm 1; dac:P with a conflict budget of P per cent, dac:map
  *                    with the paper's count of producers
+ *     turn           one after the other (protocol/turn.h decides; this only has its name)
  */
 #ifndef PROTOCOL_CADENCE_H
 #define PROTOCOL_CADENCE_H
@@ -27,7 +28,8 @@ typedef enum cadence_policy {
     CADENCE_INCR,
     CADENCE_AIMD_INTERVAL,
     CADENCE_AIMD_RATE,
-    CADENCE_DAC
+    CADENCE_DAC,
+    CADENCE_TURN
 } cadence_policy;
 
 typedef struct cadence {

@@ -48,6 +48,7 @@ void chain_free(chain *c)
     manifest_unref(c->tip);
     manifest_unref(c->held);
     segment_cache_free(c->cache);
+    mem_free(c->resume.object);
     mem_free(c->genesis_object);
     mem_free(c);
 }
@@ -67,23 +68,43 @@ void chain_set_tip(chain *c, manifest *m)
     c->tip_newest = false;
 }
 
+static void begin(chain *c, bool may_stop)
+{
+    MUST(c->tip == NULL);
+    c->status = BW_OK;
+    error_clear(&c->error);
+    c->is_newest = false;
+    c->want_newest = !may_stop;
+    c->may_stop = may_stop;
+    c->refetched = c->rewalked = false;
+    c->run = c->reopens = 0;
+    chain_set_tip(c, c->held != NULL ? manifest_ref(c->held) : NULL);
+    c->tip_proved = c->linked = c->held != NULL;
+}
+
+void chain_look(chain *c, uint64_t version, int64_t now_ns)
+{
+    (void)now_ns;
+    MUST_OR(c->state == WALK_IDLE, return );
+    MUST_OR(!ask_any(&c->asks), return );
+    MUST_OR(c->held != NULL, return );
+    MUST(c->lenient);
+    MUST(version > c->held->version);
+    begin(c, true);
+    c->counts.polls++;
+    chain_land(c, LANDING_LOOK, version);
+    sound(c);
+}
+
 void chain_start(chain *c, chain_goal goal, int64_t now_ns)
 {
     (void)now_ns;
     MUST_OR(c->state == WALK_IDLE, return );
     MUST_OR(!ask_any(&c->asks), return );
     MUST(goal <= CHAIN_REOPEN);
-    c->status = BW_OK;
-    error_clear(&c->error);
-    c->is_newest = false;
-    c->want_newest = goal != CHAIN_POLL;
-    c->may_stop = goal == CHAIN_POLL;
-    c->refetched = c->rewalked = false;
-    c->run = c->reopens = 0;
-    chain_set_tip(c, c->held != NULL ? manifest_ref(c->held) : NULL);
-    c->tip_proved = c->linked = c->held != NULL;
+    begin(c, goal == CHAIN_POLL);
     if (goal == CHAIN_OPEN || c->held == NULL) {
-        chain_begin(c);
+        chain_begin(c, goal == CHAIN_OPEN && c->held == NULL && c->resume.at.version > 0);
     } else if (goal == CHAIN_REOPEN) {
         chain_reopen(c);
     } else {
@@ -157,7 +178,7 @@ static void request_key(const chain *c, const ask *a, machine_request *request)
         break;
     default:
         MUST(a->role == ROLE_SEGMENT);
-        segment_ref_key(&c->wanted, &request->key);
+        segment_ref_key(&c->wanted[a->number], &request->key);
         request->bytes_max = object_bytes_max(OBJECT_SEGMENT);
     }
 }
@@ -181,6 +202,10 @@ static void answered(chain *c, const ask *a, machine_reply *reply)
 {
     const bool present = reply->outcome != STORE_NOT_FOUND;
     MUST(c->state != WALK_IDLE);
+    if (c->state == WALK_RESUME) {
+        chain_resumed(c, a, reply);
+        return;
+    }
     switch (a->role) {
     case ROLE_GENESIS:
     case ROLE_HINT:
@@ -197,7 +222,9 @@ static void answered(chain *c, const ask *a, machine_reply *reply)
             chain_marker_read(c, present);
         break;
     case ROLE_MANIFEST:
-        if (c->state == WALK_LAND)
+        if (c->state == WALK_BEGIN)
+            chain_began(c, a, reply);
+        else if (c->state == WALK_LAND)
             chain_landed(c, a, reply);
         else
             chain_stepped(c, a, reply);
@@ -220,6 +247,13 @@ static void failed(chain *c, const ask *a, const machine_reply *reply)
     end(c, status);
 }
 
+/* What cannot be read and is only a guess is as good as missing. */
+static bool is_guess(const chain *c, const ask *a)
+{
+    return a->role == ROLE_HINT || (c->state == WALK_BEGIN && a->role == ROLE_MANIFEST) ||
+           (c->state == WALK_RESUME && a->role == ROLE_SEGMENT);
+}
+
 static void chain_reply(void *self, int64_t now_ns, machine_reply *reply)
 {
     chain *c = self;
@@ -230,8 +264,7 @@ static void chain_reply(void *self, int64_t now_ns, machine_reply *reply)
     MUST(a->state == ASK_SENT);
     const bool answer =
         reply->outcome == STORE_OK || reply->outcome == STORE_NOT_FOUND || reply_damaged(reply);
-    if (answer || a->role == ROLE_HINT) {
-        /* A hint that cannot be read is a missing hint. */
+    if (answer || is_guess(c, a)) {
         ask_done(&c->asks, a);
         answered(c, &copy, reply);
     } else if (reply->outcome == STORE_RETRY && a->attempts + 1 < ATTEMPTS_MAX) {

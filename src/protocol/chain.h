@@ -13,11 +13,12 @@
 
 #include "base/log.h"
 #include "base/rng.h"
-#include "codec/manifest.h"
+#include "protocol/lookup.h"
 #include "protocol/machine.h"
 
 typedef enum chain_goal {
-    CHAIN_OPEN, /* genesis and a proved newest manifest, from nothing: hint, else search; no LIST */
+    CHAIN_OPEN, /* genesis and a proved newest manifest, from nothing: hint, else search; no LIST.
+                   After chain_resume: perhaps an older one, proved */
     CHAIN_POLL, /* is there anything newer? A run of at most run_max versions, proved; a 404 ends it
                    (its marker is read every 16th time) */
     CHAIN_NEWEST, /* catch up to a proved newest manifest */
@@ -34,9 +35,25 @@ void chain_free(chain *c);
  * versions may be skipped without finding the old sum at the old place. A reader must not use it.
  * commit_new and sweep_new call it. */
 void chain_forgive_gaps(chain *c);
+
+/** Where a reader goes on, by its cursor (handout_resume_point). */
+typedef struct resume_point {
+    uint64_t version; /* that is likely to describe `step`; may be wrong. 0: none */
+    uint64_t step;    /* to be read first */
+    uint64_t before;  /* whose nonce is compared; `step` when none is */
+} resume_point;
+/** An open from nothing reads that version beside genesis and hint. If it describes the step, it is
+ * proved and held, and is not said to be the newest; what leads to both steps is read beside its
+ * marker, into `cache`, which must outlive the open. Else it changes nothing
+ * (docs/design/restart.md).
+ */
+void chain_resume(chain *c, const resume_point *at, segment_cache *cache);
 /** Starts a walk; none may be running. On success or failure the chain keeps the last proved
  * manifest. */
 void chain_start(chain *c, chain_goal goal, int64_t now_ns);
+/** A walk of one question: is `version`, above the held one, there? If so it is proved and held;
+ * what lies between is skipped. Only for those who forgive gaps, and hold something. */
+void chain_look(chain *c, uint64_t version, int64_t now_ns);
 extern const machine_type chain_machine;
 
 /** How the last walk ended: BW_OK; BW_NO_NAMESPACE, BW_NOT_READY, BW_CHAIN_BLOCKED (key in error),
@@ -55,9 +72,11 @@ bool chain_is_newest(const chain *c);
 /** Gives the chain a manifest that its owner proved (a commit). Takes a reference. */
 void chain_adopt(chain *c, manifest *m);
 /** Counters for stats and coverage: retired markers met, ghosts discarded, reopens, versions read,
- * polls. */
+ * polls; opens that began with a resume point's version, and those in which it was not there,
+ * retired, without the step, or ahead of the hint. */
 typedef struct chain_counts {
     uint64_t versions_read, polls, markers_read, ghosts_met, reopens, skipped_checks;
+    uint64_t resumed, resume_absent, resume_retired, resume_elsewhere, resume_ahead;
 } chain_counts;
 const chain_counts *chain_counted(const chain *c);
 

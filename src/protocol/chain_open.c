@@ -19,7 +19,7 @@
  * of running for ever. */
 #define REOPENS_MAX 64u
 
-void chain_begin(chain *c)
+void chain_begin(chain *c, bool resumes)
 {
     MUST(!ask_any(&c->asks));
     c->state = WALK_BEGIN;
@@ -28,6 +28,10 @@ void chain_begin(chain *c)
     if (!c->has_genesis)
         (void)ask_add(&c->asks, ROLE_GENESIS, STORE_GET, 0);
     (void)ask_add(&c->asks, ROLE_HINT, STORE_GET, 0);
+    c->resume.asked = resumes;
+    MUST(!resumes || c->held == NULL);
+    if (resumes)
+        (void)ask_add(&c->asks, ROLE_MANIFEST, STORE_GET, c->resume.at.version);
 }
 
 /* False: asked again, or failed. */
@@ -91,12 +95,13 @@ static void search_markers(chain *c)
 void chain_began(chain *c, const ask *a, machine_reply *reply)
 {
     MUST(c->state == WALK_BEGIN);
-    MUST(a->role == ROLE_HINT || a->role == ROLE_GENESIS);
     if (a->role == ROLE_HINT)
         hint_read(c, reply);
+    else if (a->role == ROLE_MANIFEST)
+        chain_early(c, reply);
     else if (!genesis_read(c, reply))
         return;
-    if (!c->has_genesis || ask_any(&c->asks))
+    if (!c->has_genesis || ask_any(&c->asks) || chain_resumes(c))
         return;
     if (!c->has_hint) {
         search_markers(c);
@@ -231,6 +236,8 @@ void chain_landed(chain *c, const ask *a, machine_reply *reply)
     if (reply->outcome == STORE_NOT_FOUND) {
         if (c->landing == LANDING_HINT)
             hint_followed(c);
+        else if (c->landing == LANDING_LOOK)
+            chain_looked(c, a->number, false);
         else
             chain_reopen(c);
         return;
@@ -255,6 +262,8 @@ void chain_landed(chain *c, const ask *a, machine_reply *reply)
             chain_arrive(c);
         } else if (c->landing == LANDING_HINT)
             hint_followed(c);
+        else if (c->landing == LANDING_LOOK)
+            chain_looked(c, a->number, true);
         else
             chain_step(c);
     }

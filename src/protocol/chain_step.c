@@ -94,10 +94,11 @@ bw_status chain_decode(chain *c, uint64_t version, machine_reply *reply, manifes
 {
     const hash128 *previous = NULL;
     MUST(version > 0);
-    MUST(c->state == WALK_STEP || c->state == WALK_LAND);
+    MUST(c->state == WALK_STEP || c->state == WALK_LAND || c->state == WALK_BEGIN);
     if (version == 1)
         previous = &c->genesis_hash;
-    else if (c->state == WALK_STEP)
+    else if (c->tip != NULL && c->tip->version + 1 == version &&
+             (c->state == WALK_STEP || !MUTANT(look_unlinked)))
         previous = &c->tip->hash;
     c->counts.versions_read++;
     return manifest_read(reply, &c->genesis, version, previous, out, &c->odd);
@@ -116,6 +117,21 @@ bool chain_is_odd(chain *c, uint64_t version)
     const bool tip_decides = c->tip != NULL && !c->tip_proved;
     ask_marker(c, WALK_ODD, tip_decides ? c->tip->version : version);
     return true;
+}
+
+void chain_looked(chain *c, uint64_t version, bool present)
+{
+    MUST_OR(c->tip != NULL, return );
+    MUST(c->landing == LANDING_LOOK);
+    if (present && MUTANT(look_unproved)) {
+        c->tip_proved = true;
+        chain_check_gap(c);
+    } else if (present)
+        ask_marker(c, WALK_TIP, version);
+    else if (version == c->tip->version + 1 || MUTANT(look_ahead_is_next))
+        next_absent(c);
+    else
+        chain_check_gap(c); /* what lies further ahead says nothing about the next one */
 }
 
 void chain_stepped(chain *c, const ask *a, machine_reply *reply)

@@ -12,7 +12,8 @@
 /** What the walk waits for. */
 typedef enum walk_state {
     WALK_IDLE,
-    WALK_BEGIN,     /* genesis and hint, or only the hint */
+    WALK_BEGIN,     /* genesis and hint, or only the hint; and a resume point's version */
+    WALK_RESUME,    /* the marker of that version's block, and what leads to its steps */
     WALK_MARKERS,   /* search for the highest marker */
     WALK_MANIFESTS, /* search for the last manifest above it */
     WALK_EMPTY,     /* nothing above it: its block's marker again */
@@ -38,9 +39,19 @@ enum chain_role {
 };
 
 /** Where WALK_LAND's version came from: only a hint may be wrong without more ado. */
-typedef enum landing { LANDING_HINT, LANDING_SEARCH, LANDING_GALLOP } landing;
+typedef enum landing { LANDING_HINT, LANDING_SEARCH, LANDING_GALLOP, LANDING_LOOK } landing;
 
 #define CHAIN_ASKS (2u * SEARCH_PROBES_MAX)
+
+/** What a walk from nothing knows of the place where its reader goes on. */
+typedef struct resumption {
+    resume_point at;
+    segment_cache *cache; /* the owner's */
+    uint8_t *object;      /* of the version, until genesis is read */
+    size_t size;
+    bool asked, retired;
+    uint64_t began; /* the version, once it is held */
+} resumption;
 
 struct chain {
     const log_sink *log;
@@ -81,7 +92,8 @@ struct chain {
     uint64_t first; /* the first version above the highest marker */
     search search;
     segment_cache *cache;
-    segment_ref wanted;
+    segment_ref wanted[2]; /* the second: of a resume point */
+    resumption resume;
     bw_error odd; /* why the object does not belong */
     bw_status odd_status;
 };
@@ -96,7 +108,7 @@ void chain_arrive(chain *c);
 void chain_set_tip(chain *c, manifest *m);
 
 /* chain_open.c: from nothing, and above a marker */
-void chain_begin(chain *c);
+void chain_begin(chain *c, bool resumes);
 void chain_began(chain *c, const ask *a, machine_reply *reply);
 /** Drops the tip and searches above the highest marker, for a proved newest. */
 void chain_reopen(chain *c);
@@ -112,6 +124,8 @@ void chain_stepped(chain *c, const ask *a, machine_reply *reply);
  * questions, or on from there. */
 void chain_look_ahead(chain *c, uint64_t from);
 void chain_looked_ahead(chain *c);
+/** A look at a version ahead was answered. */
+void chain_looked(chain *c, uint64_t version, bool present);
 void chain_marker_read(chain *c, bool present);
 /** Decodes a reply's manifest and checks that it is `version` of this namespace, and after the tip
  * when it is its successor. */
@@ -119,6 +133,12 @@ bw_status chain_decode(chain *c, uint64_t version, machine_reply *reply, manifes
 /** A damaged or foreign object under `version`: once again, then judged by its marker. False: asked
  * again. */
 bool chain_is_odd(chain *c, uint64_t version);
+
+/* chain_resume.c: from a version that a cursor names */
+void chain_early(chain *c, machine_reply *reply);
+/** Genesis, hint and that version are answered: true when the walk goes on, or ends, from it. */
+bool chain_resumes(chain *c);
+void chain_resumed(chain *c, const ask *a, machine_reply *reply);
 
 /* chain_check.c: a reader that skipped versions finds its old place */
 void chain_check_gap(chain *c);

@@ -78,28 +78,50 @@ void commit_free(commit *c)
     mem_free(c);
 }
 
+bool commit_may_start(const commit *c)
+{
+    return c->state == STATE_IDLE;
+}
+
+bool commit_puts_segment(const commit *c)
+{
+    return c->fold.state == PUT_ASKED || c->merge.state == PUT_ASKED;
+}
+
 void commit_start(commit *c, intent *i, view committer, int64_t now_ns, int64_t deadline_ns)
 {
-    MUST_OR(!commit_machine.running(c), return );
+    MUST_OR(commit_may_start(c), return );
     MUST_OR(!chain_machine.running(c->chain), return );
     MUST(i->kind < INTENT_KINDS);
+    const manifest *held = chain_held(c->chain);
+    /* What the owner's look found was made by others. */
+    if (c->trusts && held->version > c->report.version)
+        c->crowd = CROWD_COMMITS;
     memset(&c->report, 0, sizeof c->report);
     c->intent = i;
     c->committer = committer;
     c->now_ns = c->base_ns = now_ns;
     c->deadline_ns = deadline_ns;
-    c->fresh = c->doubt = false;
+    c->fresh = c->trusts && MUTANT(trust_is_fresh);
+    c->doubt = false;
     c->page_missing = 0;
-    const manifest *held = chain_held(c->chain);
     if (held == NULL) {
         commit_walk(c, CHAIN_OPEN);
-    } else if (c->crowd > 0) {
+    } else if (c->crowd > 0 && !c->trusts) {
         c->crowd--;
         commit_walk(c, CHAIN_POLL);
     } else {
         commit_consider(c);
     }
+    c->trusts = c->trusts && MUTANT(trust_stays);
     sound(c);
+}
+
+void commit_trust_base(commit *c)
+{
+    MUST(commit_may_start(c));
+    MUST(chain_held(c->chain) != NULL);
+    c->trusts = true;
 }
 
 void commit_close_attempt(commit *c)

@@ -9,7 +9,7 @@
  *
  * The outcome is told in commit_reported as soon as it is decided. The machine may run on a little
  * for what lies off the critical path (a segment for the next commit, the hint): a driver may
- * acknowledge when `end` says so, but starts the next commit only when the machine no longer runs.
+ * acknowledge when `end` says so, but starts the next commit only when commit_may_start says so.
  *
  * For crash tests the driver calls fault_point: "created" when the create of a manifest was
  * answered CREATED, before it gives that reply to the machine; "before-ack" when `end` became
@@ -38,9 +38,15 @@ typedef struct commit_options {
 bw_status commit_new(chain *c, const commit_options *options, commit **out);
 void commit_free(commit *c);
 
-/** Starts; none may be running. The intent is the caller's until the end. `deadline_ns` on the
+/** Nothing runs but perhaps puts of a hint or of segments, which no commit waits for. */
+bool commit_may_start(const commit *c);
+/** A segment for the next commit is under way: to begin before it is there wastes it. */
+bool commit_puts_segment(const commit *c);
+/** Starts, when it may. The intent is the caller's until the end. `deadline_ns` on the
  * driver's clock. */
 void commit_start(commit *c, intent *i, view committer, int64_t now_ns, int64_t deadline_ns);
+/** The owner has just looked for a newer base: the next start does not look again. */
+void commit_trust_base(commit *c);
 extern const machine_type commit_machine;
 
 typedef enum commit_end {
@@ -68,6 +74,7 @@ typedef struct commit_report {
     uint32_t attempts, conflicts;
     int64_t fragile_ns; /* from the read of the base, or from the start where nothing was read, to
                            the close of the attempt: what cadences estimate */
+    int64_t create_ns;  /* what the last create took */
     bw_error error;
 } commit_report;
 #define COMMIT_STEP_UNKNOWN UINT64_MAX

@@ -23,6 +23,7 @@ void commit_create(commit *c)
     MUST_OR(c->attempt.next != NULL, return );
     c->state = STATE_CREATE;
     c->report.attempts++;
+    c->create_ns = c->now_ns;
     (void)ask_add(&c->asks, COMMIT_ASK_CREATE, STORE_CREATE, c->attempt.next->version);
 }
 
@@ -52,6 +53,7 @@ void commit_created(commit *c, ask *a, machine_reply *reply)
     store_outcome outcome = reply->outcome;
     MUST(c->state == STATE_CREATE);
     MUST(a->number == c->attempt.next->version);
+    c->report.create_ns = c->now_ns - c->create_ns;
     if ((outcome == STORE_UNKNOWN && MUTANT(unknown_is_success)) ||
         (outcome == STORE_EXISTS && MUTANT(exists_is_ours)))
         outcome = STORE_CREATED;

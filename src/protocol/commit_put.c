@@ -89,9 +89,9 @@ void commit_put_early(commit *c)
     const manifest *next = c->attempt.next;
     MUST_OR(next != NULL, return );
     MUST(next->version == base->version + 1);
-    /* Who tries again is in a crowd, so that nothing of an earlier try is in flight. */
-    MUST(c->crowd > 0 || c->fold.state != PUT_ASKED);
-    if (c->crowd == 0 && fold_due(next, g->tail_cap) && build_fold(c, next) == BW_OK)
+    MUST(c->attempt.open);
+    if (c->crowd == 0 && c->fold.state != PUT_ASKED && fold_due(next, g->tail_cap) &&
+        build_fold(c, next) == BW_OK)
         ask_put(c, &c->fold, false);
     if (c->merge.state != PUT_ASKED && merge_due(base) && !slot_merges(&c->merge, base) &&
         build_merge(c, base) == BW_OK)
@@ -183,30 +183,6 @@ void commit_need_page(commit *c)
     (void)ask_add(&c->asks, COMMIT_ASK_PAGE, STORE_GET, 0);
 }
 
-static bw_status page_open(commit *c, machine_reply *reply, bw_error *error)
-{
-    hash128 hash;
-    MUST(c->state == STATE_PAGE);
-    MUST(!c->has_page);
-    if (reply->outcome != STORE_OK)
-        return error_set(error, BW_CORRUPT, "the page that a manifest refers to is %s",
-                         reply->outcome == STORE_NOT_FOUND
-                             ? "missing"
-                             : reply_damage(reply, "larger than a page can be"));
-    bw_status status = hash_bytes(reply->bytes, reply->size, &hash);
-    if (status == BW_OK &&
-        (reply->size != c->page_of.bytes || !hash_equal(&hash, &c->page_of.hash)))
-        status = error_set(error, BW_CORRUPT, "not the page that a manifest refers to");
-    if (status == BW_OK)
-        status = page_decode(view_of(reply->bytes, reply->size), &c->page, error);
-    if (status != BW_OK)
-        return status;
-    c->has_page = true;
-    c->page_object = reply->bytes;
-    reply->bytes = NULL;
-    return BW_OK;
-}
-
 void commit_page_read(commit *c, ask *a, machine_reply *reply)
 {
     const bool answer =
@@ -217,8 +193,10 @@ void commit_page_read(commit *c, ask *a, machine_reply *reply)
     }
     bw_error error;
     object_key key;
-    bw_status status = page_open(c, reply, &error);
-    MUST((status == BW_OK) == c->has_page);
+    MUST(c->state == STATE_PAGE);
+    MUST(!c->has_page);
+    bw_status status = page_read(reply, &c->page_of, &c->page, &c->page_object, &error);
+    c->has_page = status == BW_OK;
     if (status != BW_OK && reply->outcome != STORE_NOT_FOUND && !c->refetched) {
         c->refetched = true;
         ask_rest(&c->asks, a, c->now_ns);
@@ -242,11 +220,21 @@ void commit_page_read(commit *c, ask *a, machine_reply *reply)
     }
 }
 
+/* Its bytes may not be changed then. */
+static bool hint_is_under_way(const commit *c)
+{
+    MUST(c->asks.used <= COMMIT_ASKS);
+    for (uint32_t i = 0; i < c->asks.used; i++)
+        if (c->slots[i].state != ASK_FREE && c->slots[i].role == COMMIT_ASK_HINT)
+            return true;
+    return false;
+}
+
 void commit_put_hint(commit *c, uint64_t version)
 {
-    if (version % HINT_EVERY != 0)
-        return;
     MUST(version > 0);
+    if (version % HINT_EVERY != 0 || hint_is_under_way(c))
+        return;
     MUST(c->state == STATE_IDLE);
     buf_reset(&c->hint);
     if (hint_encode(chain_genesis(c->chain)->uuid, version, &c->hint) == BW_OK)

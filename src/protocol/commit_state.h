@@ -77,12 +77,13 @@ struct commit {
 
     intent *intent;
     view committer;
-    int64_t now_ns, deadline_ns, pause_ns, base_ns;
+    int64_t now_ns, deadline_ns, pause_ns, base_ns, create_ns;
     commit_state state;
     bool fresh;            /* the base was proved the newest during this commit */
     bool refetched;        /* what was read was damaged once */
     uint64_t page_missing; /* the version of a base's page that was not found; 0: none was */
     bool doubt;     /* a witness that has no entry to go by found nothing: neither made nor lost */
+    bool trusts;    /* the next start does not look for a newer base */
     uint32_t crowd; /* commits left that look first: others were met not long ago */
     uint64_t walk_from; /* version held before the walk; UINT64_MAX: none */
     attempt attempt;

@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 #include "base/invariant.h"
 #include "base/mutant.h"
+#include "protocol/turn.h"
 
 #define BUILD_SLACK_BYTES 4096u
 
@@ -17,11 +18,15 @@ static intent_verdict apply(commit *c, manifest *draft, token128 *nonce)
     rng_bytes(&c->random, nonce->bytes, TOKEN_BYTES);
     if (c->intent->kind == INTENT_OPEN && MUTANT(open_token_per_try))
         c->intent->open.token = *nonce;
+    const intent *i = c->intent;
+    const bool takes_turn = i->kind == INTENT_PUBLISH && i->publish.takes_turn;
     const intent_aid aid = {
         .genesis = chain_genesis(c->chain),
         .nonce = *nonce,
         .clock_ms = c->options.clock != NULL ? (uint64_t)clock_wall_ms(c->options.clock) : 0,
         .committer = c->committer,
+        .turn_member =
+            takes_turn && (turn_is_member(base, i->publish.id) || MUTANT(turn_moved_by_joins)),
         .durable_fold = commit_durable_fold(c, base),
         .durable_merge = commit_durable_merge(c, base),
         .page = commit_page(c, base),

@@ -411,7 +411,7 @@ static bool knows_nonce(const handout *h)
     return h->has_nonce && phase == (h->item > 0 ? 0 : h->rescale.strides - 1);
 }
 
-bw_status handout_cursor(const handout *h, const manifest *m, cursor *out)
+bw_status handout_cursor(const handout *h, uint64_t version, cursor *out)
 {
     cursor at = {.step = h->step + (MUTANT(cursor_one_ahead) ? 1u : 0u),
                  .item = MUTANT(cursor_forgets_item) ? 0 : h->item,
@@ -419,7 +419,7 @@ bw_status handout_cursor(const handout *h, const manifest *m, cursor *out)
                  .dp = h->rescale.dp,
                  .has_nonce = knows_nonce(h),
                  .nonce = knows_nonce(h) ? h->nonce : 0,
-                 .version = m->version,
+                 .version = version,
                  .skip_count = h->skip_count,
                  .skips = h->skips,
                  .tag_count = h->tag_count,
@@ -428,4 +428,14 @@ bw_status handout_cursor(const handout *h, const manifest *m, cursor *out)
     MUST((h->skips != NULL) == (h->skip_count > 0));
     MUST((h->tags != NULL) == (h->tag_count > 0));
     return cursor_copy(out, &at);
+}
+
+void handout_resume_point(const cursor *c, resume_point *out)
+{
+    *out = (resume_point){.version = c->version, .step = c->step, .before = c->step};
+    if (c->item > 0)
+        return;
+    out->step = unskipped(c->skips, c->skip_count, c->step);
+    if (!c->has_nonce || !step_before(c, &out->before))
+        out->before = out->step;
 }

@@ -6,7 +6,7 @@
 #define PROTOCOL_HANDOUT_H
 
 #include "codec/cursor.h"
-#include "protocol/lookup.h"
+#include "protocol/chain.h"
 #include "protocol/rescale.h"
 
 typedef struct position {
@@ -86,6 +86,9 @@ void handout_pick(const handout *h, uint32_t items, uint32_t *nth, uint32_t *ite
 void handout_advance(handout *h, uint32_t items, uint64_t nonce);
 /** End of stream: a proved manifest is sealed, and the steps left are no whole training step. */
 bool handout_at_end(const handout *h, const manifest *m);
-bw_status handout_cursor(const handout *h, const manifest *m, cursor *out);
+/** `version`: of a manifest that describes the next step, best in its tail; else the newest. */
+bw_status handout_cursor(const handout *h, uint64_t version, cursor *out);
+/** Where an open of the chain begins that is to go on from `c`. */
+void handout_resume_point(const cursor *c, resume_point *out);
 
 #endif

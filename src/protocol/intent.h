@@ -68,6 +68,7 @@ typedef struct intent {
             uint32_t count;
             bool finish;
             uint16_t slot_ms;
+            bool takes_turn; /* sets `turn` where the producer is a member (cadence turn) */
         } publish;
         struct {
             bool force;
@@ -117,7 +118,7 @@ typedef struct intent_aid {
     token128 nonce;
     uint64_t clock_ms;
     view committer;
-    bool turn_member; /* set `turn` to the committer (cadence `turn`, later) */
+    bool turn_member; /* set `turn` to the committer */
     const segment_ref
         *durable_fold; /* this process's own put of this base's fold was answered OK; else NULL */
     const segment_ref *durable_merge;

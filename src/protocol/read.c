@@ -51,3 +51,30 @@ bw_status manifest_read(machine_reply *reply, const genesis *g, uint64_t version
     manifest_unref(m);
     return status;
 }
+
+bw_status page_prove(view object, const page_ref *ref, page *out, bw_error *error)
+{
+    hash128 hash;
+    MUST(ref->version > 0);
+    MUST(ref->bytes > 0);
+    BW_TRY(hash_bytes(object.data, object.size, &hash));
+    if (object.size != ref->bytes || !hash_equal(&hash, &ref->hash))
+        return error_set(error, BW_CORRUPT, "not the page that a manifest refers to");
+    return page_decode(object, out, error);
+}
+
+bw_status page_read(machine_reply *reply, const page_ref *ref, page *out, uint8_t **object,
+                    bw_error *error)
+{
+    MUST(reply->outcome == STORE_OK || reply->outcome == STORE_NOT_FOUND || reply_damaged(reply));
+    MUST(*object == NULL);
+    if (reply->outcome != STORE_OK)
+        return error_set(error, BW_CORRUPT, "the page that a manifest refers to is %s",
+                         reply->outcome == STORE_NOT_FOUND
+                             ? "missing"
+                             : reply_damage(reply, "larger than a page can be"));
+    BW_TRY(page_prove(view_of(reply->bytes, reply->size), ref, out, error));
+    *object = reply->bytes;
+    reply->bytes = NULL;
+    return BW_OK;
+}

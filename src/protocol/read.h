@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The BatchWeave authors
 // SPDX-License-Identifier: Apache-2.0
-/** Reading a manifest that a machine asked for: is it the one that the chain can have under that
- * name? */
+/** Reading a manifest or a page that a machine asked for: is it the one that the chain can have
+ * under that name? */
 #ifndef PROTOCOL_READ_H
 #define PROTOCOL_READ_H
 
@@ -30,5 +30,13 @@ static inline const char *reply_damage(const machine_reply *reply, const char *t
  * then the marker of its block decides what that means. */
 bw_status manifest_read(machine_reply *reply, const genesis *g, uint64_t version,
                         const hash128 *previous, manifest **out, bw_error *error);
+
+/** Decodes an object if it is the very page that `ref` names. `page` lies in `object`: page_free it
+ * before the object. BW_OK, BW_NOMEM, or what is wrong with it. */
+bw_status page_prove(view object, const page_ref *ref, page *out, bw_error *error);
+/** The same of a reply that is OK, damaged or says that there is none. BW_OK: `*object` is the
+ * reply's bytes, from now on the caller's. */
+bw_status page_read(machine_reply *reply, const page_ref *ref, page *out, uint8_t **object,
+                    bw_error *error);
 
 #endif

@@ -38,6 +38,13 @@ void reclaim_free(reclaim *r);
 void reclaim_start(reclaim *r, int64_t now_ns, int64_t deadline_ns);
 extern const machine_type reclaim_machine;
 
+#define RECLAIM_STAGED_MAX 16u
+/** What a producer that may come back has staged and not published: nobody else may delete it. */
+typedef struct reclaim_staged {
+    char producer[NAME_MAX_BYTES + 1];
+    uint64_t objects, bytes;
+} reclaim_staged;
+
 typedef struct reclaim_report {
     bw_status status;
     uint64_t newest, trim, swept; /* of the proved manifest it acted on */
@@ -48,7 +55,10 @@ typedef struct reclaim_report {
     uint32_t moved; /* producers to the page */
     uint64_t orphans_deleted, orphan_bytes;
     uint64_t strangers; /* listed data of producers that the chain never named: left alone */
-    bool overtaken;     /* another sweep went on meanwhile: this pass ended early */
+    reclaim_staged staged[RECLAIM_STAGED_MAX]; /* as listed; of more producers there is the sum */
+    uint32_t staged_count;
+    uint64_t staged_objects, staged_bytes;
+    bool overtaken; /* another sweep went on meanwhile: this pass ended early */
     sweep_report manifests;
     bw_error error;
 } reclaim_report;

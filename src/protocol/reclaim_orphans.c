@@ -57,7 +57,28 @@ static bool is_named_state(const producer_entry *e, const key_fields *f)
 
 typedef enum verdict { KEEP, GO, SUSPECT } verdict;
 
-static verdict judge_data(reclaim *r, const key_fields *f)
+static void note_staged(reclaim *r, view id, uint64_t bytes)
+{
+    reclaim_report *report = &r->report;
+    uint32_t k = 0;
+    MUST(id.size > 0);
+    MUST_OR(id.size <= NAME_MAX_BYTES, return );
+    report->staged_objects++;
+    report->staged_bytes += bytes;
+    while (k < report->staged_count && !view_equal(view_text(report->staged[k].producer), id))
+        k++;
+    if (k == RECLAIM_STAGED_MAX)
+        return;
+    reclaim_staged *s = &report->staged[k];
+    if (k == report->staged_count) {
+        memcpy(s->producer, id.data, id.size); /* all of it is zero before */
+        report->staged_count++;
+    }
+    s->objects++;
+    s->bytes += bytes;
+}
+
+static verdict judge_data(reclaim *r, const key_fields *f, uint64_t bytes)
 {
     const producer_entry *e = entry_of(r, f->producer);
     /* Who is not found must not be on a page that was not read. */
@@ -74,17 +95,21 @@ static verdict judge_data(reclaim *r, const key_fields *f)
     /* Whoever may still publish may be about to name it. */
     const bool over =
         f->epoch < e->epoch || (f->epoch == e->epoch && (e->finished || e->forgotten));
-    return over || r->base->sealed || MUTANT(orphan_in_flight) ? SUSPECT : KEEP;
+    if (over || r->base->sealed || MUTANT(orphan_in_flight))
+        return SUSPECT;
+    if (f->number > e->seq)
+        note_staged(r, f->producer, bytes);
+    return KEEP;
 }
 
-static verdict judge_key(reclaim *r, const key_fields *f)
+static verdict judge_key(reclaim *r, const key_fields *f, uint64_t bytes)
 {
     const manifest *base = r->base;
     MUST(base->swept <= base->trim);
     switch (f->kind) {
     case KEY_PART:
     case KEY_STATE:
-        return judge_data(r, f);
+        return judge_data(r, f, bytes);
     case KEY_SEGMENT:
         return f->last < (MUTANT(listed_segment_goes) ? base->next : base->swept) ? GO : KEEP;
     case KEY_PAGE:
@@ -127,7 +152,7 @@ void reclaim_listed(reclaim *r, const store_list *list)
         /* A foreign name too long to go on from ends the listing. */
         const int size = snprintf(r->after.text, sizeof r->after.text, "%s", entry->key);
         wild |= (size_t)size >= sizeof r->after.text; /* so is a negative one */
-        const verdict v = judge_key(r, &fields);
+        const verdict v = judge_key(r, &fields, entry->bytes);
         if (v != KEEP)
             add(r, entry, &fields, v);
     }

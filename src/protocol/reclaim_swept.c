@@ -167,35 +167,15 @@ void reclaim_swept(reclaim *r)
     }
 }
 
-static bw_status page_open(reclaim *r, machine_reply *reply, bw_error *error)
-{
-    const page_ref *ref = &r->base->page;
-    hash128 hash;
-    MUST(r->base->has_page);
-    MUST_OR(!r->has_old_page, return error_set(error, BW_BUG, "a page is read twice"));
-    if (reply->outcome != STORE_OK)
-        return error_set(error, BW_CORRUPT, "the page that a manifest refers to is %s",
-                         reply->outcome == STORE_NOT_FOUND
-                             ? "missing"
-                             : reply_damage(reply, "larger than a page can be"));
-    bw_status status = hash_bytes(reply->bytes, reply->size, &hash);
-    if (status == BW_OK && (reply->size != ref->bytes || !hash_equal(&hash, &ref->hash)))
-        status = error_set(error, BW_CORRUPT, "not the page that a manifest refers to");
-    if (status == BW_OK)
-        status = page_decode(view_of(reply->bytes, reply->size), &r->old_page, error);
-    if (status != BW_OK)
-        return status;
-    r->has_old_page = true;
-    r->old_page_object = reply->bytes;
-    reply->bytes = NULL;
-    return BW_OK;
-}
-
 void reclaim_page_read(reclaim *r, ask *a, machine_reply *reply)
 {
     bw_error error;
     MUST(r->phase == RECLAIM_PAGE_READ || r->phase == RECLAIM_LIST);
-    const bw_status status = page_open(r, reply, &error);
+    MUST(r->base->has_page);
+    MUST_OR(!r->has_old_page, return );
+    const bw_status status =
+        page_read(reply, &r->base->page, &r->old_page, &r->old_page_object, &error);
+    r->has_old_page = status == BW_OK;
     if (status != BW_OK && !r->refetched) {
         r->refetched = true;
         ask_rest(&r->asks, a, r->now_ns);

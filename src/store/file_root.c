@@ -86,6 +86,17 @@ static bw_status open_failed(const char *path, int number, bw_error *error)
     }
 }
 
+static bw_status make_failed(const char *path, int number, bw_error *error)
+{
+    /* mkdir says so although all before it was there or made: of a kernel's own file system. */
+    if (number == ENOENT && path[0] != '\0')
+        return error_set(error, BW_UNSUPPORTED,
+                         "%.500s cannot be made: the file system there takes no new directories; "
+                         "choose a path on another one",
+                         path);
+    return open_failed(path, number, error);
+}
+
 /** fsyncs the directory that holds `path`. */
 static int sync_parent(const char *path)
 {
@@ -237,7 +248,7 @@ static const store_driver file_driver = {
 static bw_status open_root(file_backend *b, const char *path, bw_error *error)
 {
     if (b->writable && make_directories(path, b->durable) != 0)
-        return open_failed(path, errno, error);
+        return make_failed(path, errno, error);
     b->root_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (b->root_fd < 0)
         return open_failed(path, errno, error);

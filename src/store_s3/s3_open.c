@@ -3,30 +3,50 @@
 #include "base/alloc.h"
 #include "store_s3/s3_internal.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-#define CONNECT_TIMEOUT_NS (10 * NS_PER_S)
-#define STALL_S 20u
-/* Of one handle; each executor thread has its own. */
-#define CONNECTIONS_MAX 16u
-#define TEXT_BYTES_MAX 4096u
+/* ---- calls and backends ---- */
 
-void s3_backend_release(s3_backend *b)
+static void clear_call(net_call *net, bool final)
 {
-    if (b == NULL || atomic_fetch_sub(&b->references, 1u) != 1u)
+    s3_call *call = s3_call_of(net);
+    xml_free(call->reader);
+    call->reader = NULL;
+    s3_page_clear(&call->page);
+    if (call->authorization.data != NULL)
+        secret_wipe(call->authorization.data, call->authorization.capacity);
+    if (!final)
         return;
+    buf *const texts[] = {&call->path, &call->query, &call->url, &call->authorization, &call->body};
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
+        buf_free(texts[i]);
+    sigv4_key_clear(&call->key);
+}
+
+static void free_backend(net_backend *net)
+{
+    s3_backend *b = (s3_backend *)net;
     s3_credentials_clear(&b->credentials);
-    mem_free(b->name);
     mem_free(b->origin);
     mem_free(b->host);
     mem_free(b->folder);
     mem_free(b->prefix);
     mem_free(b->region);
-    mem_free(b->ca_file);
     mem_free(b);
 }
+
+const net_dialect s3_dialect = {
+    .name = "s3",
+    .outcomes = &s3_outcomes,
+    .call_bytes = sizeof(s3_call),
+    .build = s3_request_build,
+    .error = s3_answer_error,
+    .sink = s3_answer_sink,
+    .end = s3_answer_end,
+    .clear = clear_call,
+    .free_backend = free_backend,
+};
 
 /* ---- what may be asked for ---- */
 
@@ -59,44 +79,7 @@ static bw_status check_bucket(const char *bucket, bw_error *error)
     return BW_OK;
 }
 
-/* Segments that no path changes: none empty, "." or "..", nothing unprintable. */
-static bw_status check_prefix(const char *prefix, bw_error *error)
-{
-    bool good = strlen(prefix) <= S3_PREFIX_MAX;
-    for (const char *at = prefix; good && *prefix != '\0';) {
-        const size_t size = strcspn(at, "/");
-        good = size > 0 && !(size <= 2 && strncmp(at, "..", size) == 0);
-        for (size_t i = 0; i < size && good; i++)
-            good = (unsigned char)at[i] >= ' ' && at[i] != 127;
-        if (at[size] == '\0')
-            break;
-        at += size + 1;
-    }
-    if (!good)
-        return error_set(error, BW_INVALID,
-                         "the prefix \"%.100s\" has segments that are empty, . or .., or more than "
-                         "%u bytes",
-                         prefix, S3_PREFIX_MAX);
-    return BW_OK;
-}
-
 /* ---- the place ---- */
-
-/** A text of the backend's own; NULL and *status when there is no memory. */
-static char *text_of(bw_status *status, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-static char *text_of(bw_status *status, const char *format, ...)
-{
-    char text[TEXT_BYTES_MAX];
-    va_list args;
-    va_start(args, format);
-    const int size = vsnprintf(text, sizeof text, format, args);
-    va_end(args);
-    char *copy = size >= 0 && (size_t)size < sizeof text ? mem_strdup(text) : NULL;
-    if (copy == NULL)
-        *status = BW_NOMEM;
-    return copy;
-}
 
 static bw_status find_endpoint(const s3_options *options, const s3_backend *b, uri_origin *origin,
                                bw_error *error)
@@ -110,13 +93,7 @@ static bw_status find_endpoint(const s3_options *options, const s3_backend *b, u
                        china ? ".cn" : "");
         endpoint = text;
     }
-    BW_TRY(uri_parse_origin(endpoint, origin, error));
-    if (!origin->tls && !origin->loopback && !options->plain_http)
-        return error_set(error, BW_INVALID,
-                         "endpoint %.120s: plain http to another machine shows everybody on the "
-                         "way what is stored; write https, or plain_http=true",
-                         endpoint);
-    return BW_OK;
+    return net_find_origin(endpoint, options->plain_http, origin, error);
 }
 
 static bool is_virtual(const s3_options *options, const uri_origin *origin)
@@ -140,22 +117,23 @@ static bw_status set_place(const s3_options *options, s3_backend *b, bw_error *e
     if (strspn(region, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_") !=
         strlen(region))
         return error_set(error, BW_INVALID, "region \"%.60s\" is no name of a region", region);
-    b->region = text_of(&status, "%s", region);
+    b->region = net_text(&status, "%s", region);
     BW_TRY(status);
     BW_TRY(find_endpoint(options, b, &origin, error));
     const bool own_host = is_virtual(options, &origin);
     if (origin.port != 0)
         (void)snprintf(port, sizeof port, ":%u", origin.port);
-    b->host = own_host ? text_of(&status, "%s.%s%s", options->bucket, origin.host, port)
-                       : text_of(&status, "%s%s", origin.host, port);
+    b->host = own_host ? net_text(&status, "%s.%s%s", options->bucket, origin.host, port)
+                       : net_text(&status, "%s%s", origin.host, port);
     b->origin =
-        text_of(&status, "%s%s", origin.tls ? "https://" : "http://", b->host ? b->host : "");
-    b->folder = own_host ? text_of(&status, "/") : text_of(&status, "/%s", options->bucket);
-    b->prefix = text_of(&status, "%s%s", options->prefix, options->prefix[0] != '\0' ? "/" : "");
-    b->name = text_of(&status, "s3://%s", options->bucket);
+        net_text(&status, "%s%s", origin.tls ? "https://" : "http://", b->host ? b->host : "");
+    b->folder = own_host ? net_text(&status, "/") : net_text(&status, "/%s", options->bucket);
+    b->prefix = net_text(&status, "%s%s", options->prefix, options->prefix[0] != '\0' ? "/" : "");
+    b->net.name = net_text(&status, "s3://%s", options->bucket);
+    b->net.key_bytes_max = STORE_KEY_MAX - (uint32_t)strlen(b->prefix != NULL ? b->prefix : "");
     const char *ca_file = options->ca_file[0] != '\0' ? options->ca_file : b->credentials.ca_file;
     if (ca_file[0] != '\0')
-        b->ca_file = text_of(&status, "%s", ca_file);
+        b->net.ca_file = net_text(&status, "%s", ca_file);
     b->sign_body =
         options->sign_body == S3_SIGN_ALWAYS || (options->sign_body == S3_SIGN_AUTO && !origin.tls);
     return status;
@@ -164,15 +142,12 @@ static bw_status set_place(const s3_options *options, s3_backend *b, bw_error *e
 bw_status s3_store_open(const s3_options *options, store **out, bw_error *error)
 {
     BW_TRY(check_bucket(options->bucket, error));
-    BW_TRY(check_prefix(options->prefix, error));
+    BW_TRY(net_check_prefix(options->prefix, S3_PREFIX_MAX, error));
     s3_backend *b = mem_zalloc(sizeof *b);
     if (b == NULL)
         return error_set(error, BW_NOMEM, "no memory for a store");
-    atomic_init(&b->references, 1u);
-    atomic_init(&b->skew_ms, 0);
-    atomic_init(&b->no_batch, false);
+    net_backend_init(&b->net, &s3_dialect, options->request_timeout_ns, options->plain_http);
     b->anonymous = options->anonymous;
-    b->request_timeout_ns = options->request_timeout_ns;
     bw_status status = s3_credentials_find(options->profile, options->anonymous,
                                            s3_environment_system(), &b->credentials, error);
     if (status == BW_OK) {
@@ -180,13 +155,8 @@ bw_status s3_store_open(const s3_options *options, store **out, bw_error *error)
         if (status == BW_NOMEM)
             (void)error_set(error, status, "no memory for a store");
     }
-    b->http = (http_options){.connect_timeout_ns = CONNECT_TIMEOUT_NS,
-                             .stall_s = STALL_S,
-                             .connections_max = CONNECTIONS_MAX,
-                             .plain_http = options->plain_http,
-                             .ca_file = b->ca_file};
     if (status == BW_OK)
-        status = s3_store_new(b, out, error);
-    s3_backend_release(b); /* the handle has its own reference */
+        status = net_store_new(&b->net, out, error);
+    net_backend_release(&b->net); /* the handle has its own reference */
     return status;
 }

@@ -1,21 +1,13 @@
 // SPDX-FileCopyrightText: The BatchWeave authors
 // SPDX-License-Identifier: Apache-2.0
-#include "store_s3/s3_outcome.h"
+#include "store_s3/s3_internal.h"
 
-#include <string.h>
-
-#define CODE(code, create, other, meaning, advice, source)                                         \
-    {                                                                                              \
-        code, 0, 0, STORE_##create, STORE_##other, BW_##meaning, advice, source                    \
-    }
-#define STATUS(first, last, create, other, meaning, advice, source)                                \
-    {                                                                                              \
-        NULL, first, last, STORE_##create, STORE_##other, BW_##meaning, advice, source             \
-    }
+#define CODE NET_CODE
+#define STATUS NET_STATUS
 
 /* "API": AWS, S3 API reference, error responses. "conditional": AWS, S3 user guide, conditional
  * writes. A name and a version: seen there. */
-static const s3_outcome rows[] = {
+static const net_outcome rows[] = {
     CODE("PreconditionFailed", EXISTS, FATAL, IO, "", "conditional"),
     /* Nothing landed: a delete or another create was in between. Stores that mean "exists" by it
      * answer so when asked again, or are refused by the probe. */
@@ -88,22 +80,4 @@ static const s3_outcome rows[] = {
     STATUS(0, 999, UNKNOWN, RETRY, IO, "", "5xx, and whatever is no answer"),
 };
 
-const s3_outcome *s3_outcome_rows(size_t *count)
-{
-    *count = sizeof rows / sizeof rows[0];
-    return rows;
-}
-
-const s3_outcome *s3_outcome_find(int status, const char *code)
-{
-    const size_t count = sizeof rows / sizeof rows[0];
-    for (size_t i = 0; i < count && code[0] != '\0'; i++) {
-        if (rows[i].code != NULL && strcmp(rows[i].code, code) == 0)
-            return &rows[i];
-    }
-    for (size_t i = 0; i < count; i++) {
-        if (rows[i].code == NULL && rows[i].first <= status && status <= rows[i].last)
-            return &rows[i];
-    }
-    return &rows[count - 1];
-}
+const net_outcomes s3_outcomes = {rows, sizeof rows / sizeof rows[0]};

@@ -13,29 +13,23 @@
 /* Small bodies are in the cache when they are sent, so that their CRC costs next to nothing; it
  * would be a pass of its own over large ones, whose bytes carry CRCs of ours anyway. */
 #define CRC_BYTES_MAX (256u << 10)
-/* What an attempt gets beyond its time limit: a body at this rate. */
-#define SLOW_BYTES_A_SECOND (256u << 10)
 #define LIST_MAX_DEFAULT 1000u
 /* Keys of a batch delete, each with its prefix and escapes. */
 #define BODY_BYTES_MAX (16u << 20)
 
-const char *s3_call_key(const s3_call *call)
-{
-    return call->op->kind == STORE_DELETE ? call->op->keys[call->delete_at] : call->op->key;
-}
-
 static bool is_batch(const s3_call *call)
 {
-    return call->op->kind == STORE_DELETE && call->op->key_count > 1 &&
-           !atomic_load(&call->owner->backend->no_batch);
+    const store_op *op = call->net.op;
+    return op->kind == STORE_DELETE && op->key_count > 1 &&
+           !atomic_load(&call->net.owner->backend->no_batch);
 }
 
 /* ---- path and query ---- */
 
 static void put_path(s3_call *call)
 {
-    const s3_backend *b = call->owner->backend;
-    const char *key = s3_call_key(call);
+    const s3_backend *b = s3_backend_of(&call->net);
+    const char *key = net_call_key(&call->net);
     buf_put_text(&call->path, b->folder);
     if (b->folder[1] != '\0')
         buf_put_u8(&call->path, '/');
@@ -45,12 +39,12 @@ static void put_path(s3_call *call)
 
 static void put_list(s3_call *call)
 {
-    const s3_backend *b = call->owner->backend;
-    const store_op *op = call->op;
+    const s3_backend *b = s3_backend_of(&call->net);
+    const store_op *op = call->net.op;
     char prefix[S3_PREFIX_MAX + STORE_KEY_MAX + 2];
     char after[S3_PREFIX_MAX + STORE_KEY_MAX + 2];
     char count[16];
-    const char *from = call->page.last[0] != '\0' ? call->page.last : op->after;
+    const char *from = call->net.after;
     const uint32_t wanted =
         op->list_max == 0 || op->list_max > LIST_MAX_DEFAULT ? LIST_MAX_DEFAULT : op->list_max;
     (void)snprintf(prefix, sizeof prefix, "%s%s", b->prefix, op->key);
@@ -67,10 +61,10 @@ static void put_list(s3_call *call)
 
 static void put_batch(s3_call *call)
 {
-    const s3_backend *b = call->owner->backend;
+    const s3_backend *b = s3_backend_of(&call->net);
     buf_put_text(&call->path, b->folder);
     buf_put_text(&call->query, "delete=");
-    s3_delete_body(&call->body, b->prefix, call->op->keys, call->op->key_count);
+    s3_delete_body(&call->body, b->prefix, call->net.op->keys, call->net.op->key_count);
 }
 
 /* What is asked; false when it does not fit. */
@@ -81,16 +75,17 @@ static bool put_target(s3_call *call)
         [STORE_CREATE] = HTTP_PUT,    [STORE_HEAD] = HTTP_HEAD, [STORE_LIST] = HTTP_GET,
         [STORE_DELETE] = HTTP_DELETE,
     };
-    call->method = call->asks_size ? HTTP_HEAD : methods[call->op->kind];
+    call->net.method = call->net.asks_size ? HTTP_HEAD : methods[call->net.op->kind];
     if (is_batch(call)) {
-        call->method = HTTP_POST;
+        call->net.is_batch = true;
+        call->net.method = HTTP_POST;
         put_batch(call);
-    } else if (call->op->kind == STORE_LIST) {
+    } else if (call->net.op->kind == STORE_LIST) {
         put_list(call);
     } else {
         put_path(call);
     }
-    buf_printf(&call->url, "%s%s", call->owner->backend->origin, buf_text(&call->path));
+    buf_printf(&call->url, "%s%s", s3_backend_of(&call->net)->origin, buf_text(&call->path));
     if (call->query.size > 0)
         buf_printf(&call->url, "?%s", buf_text(&call->query));
     return buf_status(&call->url) == BW_OK && buf_status(&call->path) == BW_OK &&
@@ -101,15 +96,15 @@ static bool put_target(s3_call *call)
 
 static void set_body(s3_call *call)
 {
-    http_request *r = &call->http;
+    http_request *r = &call->net.http;
     r->pieces = NULL;
     r->piece_count = 0;
     r->body_bytes = 0;
-    if (call->method == HTTP_PUT) {
-        r->pieces = call->op->pieces;
-        r->piece_count = call->op->piece_count;
-        r->body_bytes = store_op_bytes(call->op);
-    } else if (call->method == HTTP_POST) {
+    if (call->net.method == HTTP_PUT) {
+        r->pieces = call->net.op->pieces;
+        r->piece_count = call->net.op->piece_count;
+        r->body_bytes = store_op_bytes(call->net.op);
+    } else if (call->net.method == HTTP_POST) {
         call->body_piece = (struct iovec){call->body.data, call->body.size};
         r->pieces = &call->body_piece;
         r->piece_count = 1;
@@ -119,9 +114,9 @@ static void set_body(s3_call *call)
 
 static bw_status hash_body(s3_call *call)
 {
-    const http_request *r = &call->http;
+    const http_request *r = &call->net.http;
     uint8_t digest[DIGEST_SHA256_BYTES];
-    if (!call->owner->backend->sign_body) {
+    if (!s3_backend_of(&call->net)->sign_body) {
         memcpy(call->payload, SIGV4_UNSIGNED, sizeof SIGV4_UNSIGNED);
         return BW_OK;
     }
@@ -132,9 +127,9 @@ static bw_status hash_body(s3_call *call)
 
 static bw_status sum_body(s3_call *call)
 {
-    const http_request *r = &call->http;
+    const http_request *r = &call->net.http;
     call->crc[0] = call->md5[0] = '\0';
-    if (call->method == HTTP_PUT && r->body_bytes <= CRC_BYTES_MAX) {
+    if (call->net.method == HTTP_PUT && r->body_bytes <= CRC_BYTES_MAX) {
         uint32_t crc = 0;
         for (size_t i = 0; i < r->piece_count; i++)
             crc = crc32c(crc, r->pieces[i].iov_base, r->pieces[i].iov_len);
@@ -142,9 +137,9 @@ static bw_status sum_body(s3_call *call)
                                  (uint8_t)crc};
         digest_base64(bytes, sizeof bytes, call->crc);
     }
-    if (call->method == HTTP_POST) {
+    if (call->net.method == HTTP_POST) {
         uint8_t digest[DIGEST_MD5_BYTES];
-        BW_TRY(digest_md5(call->body.data, call->body.size, digest));
+        BW_TRY(digest_md5(r->pieces, r->piece_count, digest));
         digest_base64(digest, sizeof digest, call->md5);
     }
     return hash_body(call);
@@ -166,15 +161,15 @@ static void add(header_list *list, const char *name, const char *value)
 
 static void gather_headers(s3_call *call, header_list *list)
 {
-    const s3_backend *b = call->owner->backend;
-    const store_op *op = call->op;
+    const s3_backend *b = s3_backend_of(&call->net);
+    const store_op *op = call->net.op;
     const bool signs = !b->anonymous;
     call->range[0] = '\0';
-    if (op->kind == STORE_READ && !call->asks_size)
+    if (op->kind == STORE_READ && !call->net.asks_size)
         (void)snprintf(call->range, sizeof call->range, "bytes=%" PRIu64 "-%" PRIu64, op->offset,
                        op->offset + op->length - 1);
     add(list, "content-md5", call->md5);
-    add(list, "content-type", call->method == HTTP_POST ? "application/xml" : "");
+    add(list, "content-type", call->net.method == HTTP_POST ? "application/xml" : "");
     add(list, "host", b->host);
     add(list, "if-none-match", op->kind == STORE_CREATE ? "*" : "");
     add(list, "range", call->range);
@@ -187,11 +182,11 @@ static void gather_headers(s3_call *call, header_list *list)
 static bw_status sign(s3_call *call, const header_list *list)
 {
     static const char *const names[] = {"GET", "HEAD", "PUT", "POST", "DELETE"};
-    s3_backend *b = call->owner->backend;
+    s3_backend *b = s3_backend_of(&call->net);
     if (b->anonymous)
         return BW_OK;
     const sigv4_request request = {
-        .method = names[call->method],
+        .method = names[call->net.method],
         .path = buf_text(&call->path),
         .query = buf_text(&call->query),
         .headers = list->rows,
@@ -201,93 +196,49 @@ static bw_status sign(s3_call *call, const header_list *list)
         .region = b->region,
         .service = "s3",
     };
-    return sigv4_sign(&request, b->credentials.key_id, &b->credentials.key, &call->owner->key,
+    return sigv4_sign(&request, b->credentials.key_id, &b->credentials.key, &call->key,
                       &call->authorization);
 }
 
 static void set_headers(s3_call *call, const header_list *list)
 {
-    http_request *r = &call->http;
+    http_request *r = &call->net.http;
     r->header_count = 0;
     for (size_t i = 0; i < list->count; i++)
         r->headers[r->header_count++] = (http_header){list->rows[i].name, list->rows[i].value};
     if (call->authorization.size > 0)
         r->headers[r->header_count++] =
             (http_header){"authorization", buf_text(&call->authorization)};
-    if (call->method == HTTP_PUT) /* libcurl would wait for a 100 */
+    if (call->net.method == HTTP_PUT) /* libcurl would wait for a 100 */
         r->headers[r->header_count++] = (http_header){"content-type", "application/octet-stream"};
 }
 
-static void reset(s3_call *call)
+static void start_texts(s3_call *call)
 {
-    buf *const texts[] = {&call->path,          &call->query, &call->url,
-                          &call->authorization, &call->body,  &call->text};
-    static const size_t maxima[] = {PATH_MAX_BYTES,          PATH_MAX_BYTES, 2 * PATH_MAX_BYTES,
-                                    AUTHORIZATION_MAX_BYTES, BODY_BYTES_MAX, S3_ERROR_BYTES_MAX};
+    buf *const texts[] = {&call->path, &call->query, &call->url, &call->authorization, &call->body};
+    static const size_t maxima[] = {PATH_MAX_BYTES, PATH_MAX_BYTES, 2 * PATH_MAX_BYTES,
+                                    AUTHORIZATION_MAX_BYTES, BODY_BYTES_MAX};
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         if (texts[i]->max == 0)
             buf_init(texts[i], maxima[i]);
         buf_reset(texts[i]);
     }
-    xml_free(call->reader);
-    call->reader = NULL;
-    s3_page_clear(&call->page);
-    call->got = 0;
-    call->parsed = BW_OK;
 }
 
-static bw_status build(s3_call *call)
+bw_status s3_request_build(net_call *net)
 {
-    s3_backend *b = call->owner->backend;
+    s3_call *call = s3_call_of(net);
     header_list list = {.count = 0};
+    start_texts(call);
     if (!put_target(call))
         return BW_NOMEM;
     set_body(call);
     BW_TRY(sum_body(call));
-    sigv4_time(clock_wall_ms(clock_system()) + atomic_load(&b->skew_ms), call->time);
+    sigv4_time(clock_wall_ms(clock_system()) + atomic_load(&net->owner->backend->skew_ms),
+               call->time);
     gather_headers(call, &list);
     BW_TRY(sign(call, &list));
     set_headers(call, &list);
-    call->http.method = call->method;
-    call->http.url = buf_text(&call->url);
-    call->http.once = call->op->kind == STORE_CREATE;
-    const uint64_t bytes = call->op->kind == STORE_READ ? call->op->length : call->http.body_bytes;
-    call->http.timeout_ns =
-        b->request_timeout_ns + (int64_t)(bytes / SLOW_BYTES_A_SECOND) * NS_PER_S;
-    call->http.sink = s3_answer_sink;
-    call->http.owner = call;
+    net->http.url = buf_text(&call->url);
     return BW_OK;
-}
-
-/* What S3 allows is for the prefix and the key together. */
-static bool is_too_long(const s3_call *call)
-{
-    const char *key = call->op->kind == STORE_LIST ? "" : s3_call_key(call);
-    return strlen(call->owner->backend->prefix) + strlen(key) > STORE_KEY_MAX;
-}
-
-bool s3_request_send(s3_call *call)
-{
-    store_op *op = call->op;
-    if (op->kind == STORE_DELETE && call->delete_at == op->key_count) {
-        op->outcome = STORE_OK;
-        return false;
-    }
-    if (is_too_long(call)) {
-        store_op_end(op, STORE_FATAL, BW_INVALID,
-                     "%s: with the prefix of the namespace the key has more than %u bytes",
-                     store_op_name(op->kind), STORE_KEY_MAX);
-        return false;
-    }
-    reset(call);
-    const bw_status status = build(call);
-    if (status != BW_OK) {
-        /* Nothing was sent. */
-        store_op_end(op, status == BW_NOMEM ? STORE_RETRY : STORE_FATAL, status,
-                     "%s: the request cannot be built: %s", store_op_name(op->kind),
-                     bw_status_text(status));
-        return false;
-    }
-    http_submit(call->owner->client, &call->http);
-    return true;
 }

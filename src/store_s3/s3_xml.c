@@ -9,14 +9,6 @@
 #include <string.h>
 #include <time.h>
 
-static void copy_printable(char *to, size_t capacity, const char *from)
-{
-    size_t size = 0;
-    for (; *from != '\0' && size + 1 < capacity; from++)
-        to[size++] = (char)(*from >= ' ' && *from < 127 ? *from : ' ');
-    to[size] = '\0';
-}
-
 static bool parse_number(const char *text, uint64_t *out)
 {
     uint64_t value = 0;
@@ -33,14 +25,14 @@ static bool parse_number(const char *text, uint64_t *out)
 
 /* ---- errors ---- */
 
-static void take_error(s3_error *e, const char *name, const char *text)
+static void take_error(net_error *e, const char *name, const char *text)
 {
     if (strcmp(name, "Code") == 0)
-        copy_printable(e->code, sizeof e->code, text);
+        net_copy_printable(e->code, sizeof e->code, text);
     else if (strcmp(name, "Message") == 0)
-        copy_printable(e->message, sizeof e->message, text);
+        net_copy_printable(e->message, sizeof e->message, text);
     else if (strcmp(name, "Region") == 0)
-        copy_printable(e->region, sizeof e->region, text);
+        net_copy_printable(e->region, sizeof e->region, text);
     else if (strcmp(name, "ActualObjectSize") == 0)
         e->has_size = parse_number(text, &e->size);
 }
@@ -57,11 +49,11 @@ static bw_status on_error(void *context, const char *path, const char *text)
     return BW_OK;
 }
 
-void s3_error_parse(const void *bytes, size_t size, s3_error *out)
+void s3_error_parse(const void *bytes, size_t size, net_error *out)
 {
     xml *reader = NULL;
     memset(out, 0, sizeof *out);
-    if (size == 0 || xml_new(S3_ERROR_BYTES_MAX, on_error, out, &reader) != BW_OK)
+    if (size == 0 || xml_new(NET_ERROR_BYTES_MAX, on_error, out, &reader) != BW_OK)
         return;
     (void)xml_feed(reader, bytes, size);
     xml_free(reader);
@@ -146,7 +138,7 @@ static const char *plain_name(const s3_page *page, char *name, const char *prefi
 {
     size_t size = strlen(name);
     if (page->encoded)
-        size = uri_decode(name, size, true);
+        size = uri_decode(name, true);
     const size_t skip = strlen(prefix);
     if (size == SIZE_MAX || strlen(name) < size || size < skip || size - skip > STORE_KEY_MAX ||
         memcmp(name, prefix, skip) != 0)

@@ -7,21 +7,12 @@
 
 #include "base/buf.h"
 #include "http/xml.h"
-#include "store/store.h"
+#include "store_net/net_store.h"
 
-#define S3_ERROR_BYTES_MAX 16384u
 #define S3_PAGE_BYTES_MAX (16u << 20)
 
-typedef struct s3_error {
-    char code[64];
-    char message[200]; /* printable */
-    char region[32];
-    bool has_size; /* ActualObjectSize, of InvalidRange */
-    uint64_t size;
-} s3_error;
-
 /** As far as `bytes` can be read: a cut document says what stood before the cut. */
-void s3_error_parse(const void *bytes, size_t size, s3_error *out);
+void s3_error_parse(const void *bytes, size_t size, net_error *out);
 
 /** A page of a listing. Zero it, set the list, feed the reader, and finish the page. */
 typedef struct s3_page {
@@ -34,7 +25,7 @@ typedef struct s3_page {
     char *name;                   /* of the entry that is being read */
     uint64_t bytes;
     int64_t modified_ms;
-    s3_error error; /* a page that is an error after all */
+    net_error error; /* a page that is an error after all */
 } s3_page;
 
 bw_status s3_page_new(s3_page *page, xml **out);
@@ -47,8 +38,8 @@ void s3_page_clear(s3_page *page);
 typedef struct s3_deleted {
     bool whole; /* the root element was there */
     uint32_t failed;
-    s3_error error; /* of the first; or of the request as a whole */
-    s3_error one;
+    net_error error; /* of the first; or of the request as a whole */
+    net_error one;
 } s3_deleted;
 
 bw_status s3_deleted_new(s3_deleted *deleted, xml **out);

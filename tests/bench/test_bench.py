@@ -172,16 +172,44 @@ class Bench(unittest.TestCase):
         self.assertEqual(text[0].split()[:3], ["policy", "producers", "case"])
         self.assertIn("dac", [line.split()[0] for line in text])
 
+    def test_cadence_real(self):
+        """Processes on a file store, slow and plain; what is acknowledged is there, or it ends with an error."""
+        words = ["cadence", "--real", "--seconds", "1", "--rounds", "1", "--producers", "1,2",
+                 "--policy", "fixed:100,turn", "-o", "json"]
+        for latency, least in [("4,8", 0.012), ("0,0", 0.0)]:
+            rows = [json.loads(line) for line in self.run_bench(*words, "--latency", latency).stdout.splitlines()]
+            self.assertEqual([(row["producers"], row["policy"]) for row in rows],
+                             [(n, policy) for n in [1, 2] for policy in ["fixed:100", "turn"]])
+            for row in rows:
+                self.assertGreater(row["lag_p50_s"], least, row)
+                self.assertGreaterEqual(row["lag_max_s"], row["lag_p50_s"])
+                self.assertGreater(row["batches"], row["open"])
+                for name in ["commits_per_s", "success_percent", "reads_per_commit", "requests_per_s"]:
+                    self.assertGreater(row[name], 0, name)
+
     def test_cadence_refuses(self):
         for words, why in [(["cadence"], "--virtual"), (["cadence", "next", "--virtual"], "alone"),
                            (["next", "--virtual"], "alone"),
                            (["cadence", "--virtual", "--policy", "often"], "no such cadence"),
                            (["cadence", "--virtual", "--producers", "0"], "producers, not 0"),
                            (["cadence", "--virtual", "--case", "rain"], "no case rain"),
-                           (["cadence", "--virtual", "--minutes", "0"], "minutes")]:
+                           (["cadence", "--virtual", "--minutes", "0"], "minutes"),
+                           (["cadence", "--virtual", "--real"], "alone"),
+                           (["cadence", "--real", "--seconds", "0"], "seconds"),
+                           (["cadence", "--real", "--latency", "30"], "milliseconds"),
+                           (["cadence", "--real", "--producers", "200"], "producers, not 200"),
+                           (["cadence", "--real", "--policy", "often"], "choose turn")]:
             result = run(words, self.temporary)
             self.assertEqual(result.returncode, 1, words)
             self.assertIn(why, result.stderr)
+
+    def test_options_that_an_experiment_does_not_take(self):
+        for words, option in [(["decode", "--minutes", "3"], "--minutes"), (["--policy", "dac", "next"], "--policy"),
+                              (["--case", "base"], "--case"), (["cadence", "--virtual", "--rounds", "2"], "--rounds"),
+                              (["cadence", "--virtual", "--quick"], "--quick")]:
+            done = subprocess.run([BENCH, *words], text=True, capture_output=True, timeout=60)
+            self.assertEqual((done.returncode, done.stdout), (1, ""), words)
+            self.assertIn(option + " is an option of ", done.stderr)
 
     def test_command_line_without_bench(self):
         alone = os.path.join(self.temporary, "batchweave")

@@ -302,6 +302,15 @@ class Consume(harness.CliTest):
         pads = [[item["pad"] for item in line["items"]] for line in self.digest("--world", 2)]
         self.assertEqual(pads, [[False, True], [True, True]])
 
+    def test_pads_are_counted_apart_as_produce_does(self):
+        self.init(2, 2)
+        said = self.json_lines("produce", self.url, "--id", "a", f"frames:{self.write_frames('a.frames', [b'only'])}")
+        self.run_cli("seal", self.url)
+        line = self.json_line("consume", self.url, "--world", 2)
+        self.assertEqual((line["items"], line["pads"]), (1, 3))
+        self.assertEqual([(x["items"], x["pads"]) for x in said], [(1, 3)])
+        self.assertIn("; 1 item and 3 pads, ", self.run_cli("consume", self.url, "--world", 2).out.decode())
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -41,6 +41,18 @@ class Groups(harness.CliTest):
         return json.loads(self.run_cli("consume", self.url, "--world", 4, "--group", group, "--steps", steps, "--set",
                                        "reclaim=false", *more, "-o", "json").out)
 
+    def test_columns_of_names_in_any_script(self):
+        """Tables are aligned by what a terminal shows, not by bytes: wide letters take two columns, accents none."""
+        wide = {"run-1": 5, "größe": 5, "訓練": 4, "e\u0301te\u0301": 3}
+        for k, launch in enumerate(wide):
+            self.consume(1, "--launch", launch, group=f"g{k}")
+        for env in ({"LC_ALL": "C"}, {"LC_ALL": "C.UTF-8"}):
+            head, *rows = self.run_cli("group", "ls", self.url, env=env).out.decode().splitlines()
+            self.assertEqual({row.split()[1] for row in rows}, set(wide))
+            for row in rows:
+                launch = row.split()[1]
+                self.assertEqual(len(row) - len(launch) + wide[launch], len(head), row)
+
     def test_a_job_pins_and_gc_follows(self):
         self.assertEqual(self.consume(7, "--pin-every", 3, "--keep", 2)["next_step"], 7)
         line = self.groups()["train"]

@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import time
@@ -28,7 +29,8 @@ VERIFY = set("summary clean findings deep first_version newest_version unproven_
              "temporary foreign".split())
 FINDING = {"finding", "key", "step", "message"}
 GC = set("applied newest_version next_step trim_step swept_step swept_to kept_by bytes_kept steps_deleted "
-         "bytes_deleted segments_deleted producers_moved orphans_deleted orphan_bytes strangers overtaken "
+         "bytes_deleted segments_deleted producers_moved orphans_deleted orphan_bytes strangers staged_objects "
+         "staged_bytes staged overtaken "
          "blocks_retired blocks_total manifests_deleted ghosts_deleted".split())
 OBJECT = set("key kind bytes modified_ms".split())
 GET = set("step d c item kind pad bytes sha256".split())
@@ -234,6 +236,25 @@ class Reports(harness.CliTest):
         self.assertEqual(wet["orphans_deleted"], 1)
         self.assertTrue(unknown.exists() and not canonical.exists())
         self.run_cli("verify", self.url, "--deep")
+
+    def test_gc_names_who_died_and_was_not_forgotten(self):
+        """Its staged parts are kept, and what would release them is said."""
+        process = self.start("produce", self.url, "--id", "dead", "frames:-", stdin=subprocess.PIPE)
+        while "dead" not in [p["id"] for p in self.json_line("info", self.url)["producers"]]:
+            time.sleep(0.05)
+        process.kill()
+        process.wait()
+        self.staged("dead", 1)
+        self.staged("dead", 2)
+        dry = self.json_line("gc", self.url)
+        self.assertEqual((dry["staged_objects"], dry["staged_bytes"], dry["orphans_deleted"]), (2, 12, 0))
+        self.assertEqual(dry["staged"], [{"producer": "dead", "objects": 2, "bytes": 12}])
+        told = self.run_cli("gc", self.url).out.decode()
+        self.assertIn("left alone: 2 objects, 12 B, that producer dead has staged and not published", told)
+        words = re.search(r"batchweave (forget \S+ \S+) releases them", told).group(1).split()
+        self.run_cli(*words)
+        self.assertEqual(self.json_line("gc", self.url, "--apply")["orphans_deleted"], 2)
+        self.assertNotIn("left alone", self.run_cli("gc", self.url).out.decode())
 
     def staged(self, producer, seq):
         """A part in the canonical place, which nobody published."""

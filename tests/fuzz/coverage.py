@@ -30,6 +30,7 @@ ENTRIES = "producer_entry_read|producer_entries_(read|find)"
 
 # target: source file: the functions that make up the decoder
 DECODERS = {
+    "azurexml": {"store_azure/azure_list.c": "on_error|on_page|take_.*|below|parse_number|azure_page_.*"},
     "block": BLOCK,
     "config": {"api/config.c": "parse_.*|units_of|bw_config_set|find|config_.*",
                "api/options.c": ".*", "protocol/cadence.c": "cadence_parse|parse_.*|after|set_dac"},
@@ -40,6 +41,7 @@ DECODERS = {
     "frames": {"input/framestream.c": "next_length|is_mine|is_text|bad_frame|too_long|ends_within|"
                                       "skip_frame|read_frame|framestream_(skip|next)",
                "input/bytestream.c": "take|bytestream_(read|skip)"},
+    "gcsjson": {"store_gcs/gcs_json.c": "load|text_of|gcs_(error|page)_parse|take_item|parse_.*|two"},
     "genesis": {"codec/genesis.c": "genesis_decode|genesis_check|layout_is_known", **OBJECT},
     "head": {"http/http_head.c": ".*"},
     "index": {"input/tokenfile.c": "read_head|entry_of|check_.*|last_at_most|document_of|sequence_token|"

@@ -9,7 +9,7 @@
 /* An element makes an entry of a few words at most. */
 #define MEMORY_MAX(size) (65536u + 64u * (size))
 
-static void check_error(const s3_error *e)
+static void check_error(const net_error *e)
 {
     PROMISE(strnlen(e->code, sizeof e->code) < sizeof e->code);
     PROMISE(strnlen(e->message, sizeof e->message) < sizeof e->message);
@@ -75,7 +75,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     PROMISE(s3_deleted_new(&deleted, &x) == BW_OK);
     (void)feed(x, data, size, cut);
     check_error(&deleted.error);
-    s3_error error;
+    net_error error;
     s3_error_parse(data, size, &error);
     check_error(&error);
     return 0;

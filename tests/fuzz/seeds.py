@@ -81,7 +81,7 @@ PROFILES = [
 ENTRY = "<Contents><Key>%s</Key><LastModified>2009-10-12T17:50:30.000Z</LastModified><Size>%s</Size></Contents>"
 
 S3_XML = [
-    '<?xml version="1.0"?><ListBucketResult xmlns="x"><IsTruncated>true</IsTruncated>' + ENTRY % ("run/a%2fb+c", "12")
+    '<?xml version="1.0"?><ListBucketResult xmlns="x"><IsTruncated>true</IsTruncated>' + ENTRY % ("run/a%2fb", "12")
     + ENTRY % ("run/A&amp;", "3") + "<EncodingType>url</EncodingType></ListBucketResult>",
     "<ListBucketResult>" + ENTRY % ("elsewhere", "1") + "</ListBucketResult>",
     "<ListBucketResult>" + ENTRY % ("run/x", "99999999999999999999") + "</ListBucketResult>",
@@ -94,6 +94,25 @@ S3_XML = [
     "<a><b><c><d><e><f><g><h><i/></h></g></f></e></d></c></b></a>", "<a>" + "x" * 9000 + "</a>",
     "<" + "n" * 300 + "/>",
     "<ListBucketResult><EncodingType>url</EncodingType><Contents><Key>run/%00</Key></Contents></ListBucketResult>",
+]
+
+BLOB = ("<Blob><Name>%s</Name><Properties><Content-Length>%s</Content-Length>"
+        "<Last-Modified>Sun, 06 Nov 1994 08:49:37 GMT</Last-Modified></Properties></Blob>")
+
+AZURE_XML = ["<EnumerationResults><Blobs>%s</Blobs><NextMarker>%s</NextMarker></EnumerationResults>" % row for row in (
+    ("".join(BLOB % ("run/" + name, "7") for name in ("a", "b", "B", "c", "d", "e")), "m 1"), ("", ""),
+    (BLOB % ("elsewhere", "1"), ""), (BLOB % ("run/x", "-1"), ""), (BLOB % ("run/x", ""), ""), ("<Blob/>", "m"),
+    (BLOB % ("run/x", "99999999999999999999"), ""), ("", "x" * 1900))] + [
+    "<Error><Code>ServerBusy</Code><Message>\u00e9</Message></Error>", "<EnumerationResults>"]
+
+GCS_JSON = [
+    '{"items":[%s],"nextPageToken":"t"}' % ",".join(
+        '{"name":"run/%s","size":"12","updated":"2009-10-12T17:50:30.123456Z"}' % name for name in "abBcdef"),
+    "{}", "[]", '{"items":{}}', '{"items":[7]}', '{"items":[{"name":"elsewhere","size":"1"}]}',
+    '{"items":[{"name":"run/x","size":"99999999999999999999"}]}',
+    '{"items":[{"name":"run/x","size":"","updated":"2009"}]}',
+    '{"items":[{"name":"run/x","size":"1","updated":"2009-1x-12T17:50:30.1234Z"}]}',
+    '{"error":{"code":412,"message":"\\u00e9","errors":[{"reason":"conditionNotMet"}]}}', "No such object: x",
 ]
 
 TAGS = ["all", "0,5-9,12-", "7", "9-5", "1,1", "1,x", "1-2-3", "-", "", "99999999999999999999", ",".join("13579")]
@@ -223,6 +242,10 @@ def seeds():
         yield "head", text.encode()
     for text in PROFILES:
         yield "profile", text.encode()
+    for text in AZURE_XML:
+        yield "azurexml", b"\x80" + text.encode()
+    for text in GCS_JSON:
+        yield "gcsjson", text.encode()
     for text in S3_XML:
         yield "s3xml", b"\x80" + text.encode()
     for text in RESUMES:

@@ -201,40 +201,68 @@ static uint64_t number(const char *text)
     return value;
 }
 
+static const char usage[] =
+    "usage: inject_power [--states N] [--seed N] [--jobs N] [--drop dir|file] [-o text|json]\n\n"
+    "Crash states of the file store: what a loss of power may leave, for samples of it.\n"
+    "--drop leaves syncs out: the sweep must notice. Exit: 0, 1 (something was wrong), 2 "
+    "(usage).\n";
+
+typedef struct order {
+    uint64_t states, seed;
+    uint32_t jobs;
+    record_drop drop;
+    bool json;
+} order;
+
+/** False: there is no such option, or no such value of it. */
+static bool take(order *o, const char *name, const char *value)
+{
+    if (strcmp(name, "--states") == 0)
+        o->states = number(value);
+    else if (strcmp(name, "--seed") == 0)
+        o->seed = number(value);
+    else if (strcmp(name, "--jobs") == 0)
+        o->jobs = number(value) < JOBS_MAX ? (uint32_t)number(value) : JOBS_MAX;
+    else if (strcmp(name, "--drop") == 0 && strcmp(value, "dir") == 0)
+        o->drop = RECORD_NO_DIR_SYNC;
+    else if (strcmp(name, "--drop") == 0 && strcmp(value, "file") == 0)
+        o->drop = RECORD_NO_FILE_SYNC;
+    else if (strcmp(name, "-o") == 0 && strcmp(value, "json") == 0)
+        o->json = true;
+    else
+        return strcmp(name, "-o") == 0 && strcmp(value, "text") == 0;
+    return true;
+}
+
 int main(int argc, char **argv)
 {
     wrap_begin();
-    uint64_t states = 1000, seed = 1;
-    uint32_t jobs = 2;
-    record_drop drop = RECORD_ALL;
-    bool json = false;
-    for (int i = 1; i + 1 < argc; i += 2) {
-        const char *value = argv[i + 1];
-        if (strcmp(argv[i], "--states") == 0)
-            states = number(value);
-        else if (strcmp(argv[i], "--seed") == 0)
-            seed = number(value);
-        else if (strcmp(argv[i], "--jobs") == 0)
-            jobs = number(value) < JOBS_MAX ? (uint32_t)number(value) : JOBS_MAX;
-        else if (strcmp(argv[i], "--drop") == 0)
-            drop = strcmp(value, "dir") == 0 ? RECORD_NO_DIR_SYNC : RECORD_NO_FILE_SYNC;
-        else if (strcmp(argv[i], "-o") == 0)
-            json = strcmp(value, "json") == 0;
+    order o = {.states = 1000, .seed = 1, .jobs = 2, .drop = RECORD_ALL};
+    for (int i = 1; i < argc; i += 2) {
+        if (strcmp(argv[i], "--help") == 0) {
+            (void)fputs(usage, stdout);
+            return 0;
+        }
+        if (i + 1 == argc || !take(&o, argv[i], argv[i + 1])) {
+            fprintf(stderr, "inject_power: %s%s%s is not understood\n%s", argv[i],
+                    i + 1 < argc ? " " : "", i + 1 < argc ? argv[i + 1] : "", usage);
+            return 2;
+        }
     }
     (void)snprintf(folder, sizeof folder, "/dev/shm/bw-power-XXXXXX");
     all = mmap(NULL, sizeof *all, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (all == MAP_FAILED || mkdtemp(folder) == NULL || jobs == 0) {
+    if (all == MAP_FAILED || mkdtemp(folder) == NULL || o.jobs == 0) {
         fprintf(stderr, "power: cannot begin in %s\n", folder);
         return 2;
     }
     for (uint32_t i = 0; i < scene_shape_count; i++)
-        run_shape(&scene_shapes[i], drop, states / scene_shape_count, jobs, seed);
+        run_shape(&scene_shapes[i], o.drop, o.states / scene_shape_count, o.jobs, o.seed);
     scene_remove(folder);
     const uint64_t failures = atomic_load(&all->failures), made = atomic_load(&all->states);
-    if (json)
+    if (o.json)
         printf("{\"states\":%" PRIu64 ",\"went_on\":%" PRIu64 ",\"failures\":%" PRIu64 "}\n", made,
                atomic_load(&all->finished), failures);
-    if (drop != RECORD_ALL) { /* the sweep is on trial, not the store */
+    if (o.drop != RECORD_ALL) { /* the sweep is on trial, not the store */
         printf("%" PRIu64 " of %" PRIu64 " states are wrong without these syncs\n", failures, made);
         printf("%d passed, %d failed\n", failures > 0, failures == 0);
         return failures > 0 ? 0 : 1;

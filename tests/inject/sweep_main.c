@@ -5,9 +5,6 @@
  * n until the function needs fewer; with --stride, for every so manieth n. The cases run in
  * processes of their own, watched: a crash or a case beyond its deadline is a failure like any
  * other, and the sweep goes on behind it.
- *
- *     sweep [--stride N] [--rounds N] [--jobs N] [--shape NAME] [-o json]
- *     sweep --replay shape:step:kind:way:mode:n       one case, in this process
  */
 #include "sweep.h"
 
@@ -310,33 +307,66 @@ static uint32_t number(const char *text)
     return (uint32_t)value;
 }
 
+static const char usage[] =
+    "usage: inject_sweep [--stride N] [--rounds N] [--jobs N] [--shape NAME] [--seconds N]\n"
+    "                    [-o text|json]\n"
+    "       inject_sweep --replay shape:step:kind:way:mode:n     one case, in this process\n\n"
+    "Fails the n-th allocation or system call of each public function, for every n.\n"
+    "Exit: 0 when all held, 1 when something did not, 2 on a wrong call.\n";
+
+typedef struct order {
+    unit_space s;
+    uint32_t jobs;
+    bool json;
+    const char *again;
+} order;
+
+static bool choose_shape(unit_space *s, const char *name)
+{
+    for (uint32_t k = 0; k < scene_shape_count; k++)
+        if (strcmp(scene_shapes[k].name, name) == 0) {
+            s->first_shape = k;
+            s->shapes = 1;
+            return true;
+        }
+    return false;
+}
+
+/** False: there is no such option, or no such value of it. */
+static bool take(order *o, const char *name, const char *value)
+{
+    if (strcmp(name, "--stride") == 0)
+        o->s.stride = number(value);
+    else if (strcmp(name, "--rounds") == 0)
+        o->s.rounds = number(value);
+    else if (strcmp(name, "--jobs") == 0)
+        o->jobs = number(value) < JOBS_MAX ? number(value) : JOBS_MAX;
+    else if (strcmp(name, "--replay") == 0)
+        o->again = value;
+    else if (strcmp(name, "--seconds") == 0)
+        o->s.until = seconds() + number(value);
+    else if (strcmp(name, "--shape") == 0)
+        return choose_shape(&o->s, value);
+    else if (strcmp(name, "-o") == 0 && strcmp(value, "json") == 0)
+        o->json = true;
+    else
+        return strcmp(name, "-o") == 0 && strcmp(value, "text") == 0;
+    return true;
+}
+
 int main(int argc, char **argv)
 {
     wrap_begin();
-    unit_space s = {.first_shape = 0, .shapes = scene_shape_count, .rounds = 1, .stride = 1};
-    uint32_t jobs = 2;
-    bool json = false;
-    const char *again = NULL;
-    for (int i = 1; i + 1 < argc; i += 2) {
-        const char *value = argv[i + 1];
-        if (strcmp(argv[i], "--stride") == 0)
-            s.stride = number(value);
-        else if (strcmp(argv[i], "--rounds") == 0)
-            s.rounds = number(value);
-        else if (strcmp(argv[i], "--jobs") == 0)
-            jobs = number(value) < JOBS_MAX ? number(value) : JOBS_MAX;
-        else if (strcmp(argv[i], "--replay") == 0)
-            again = value;
-        else if (strcmp(argv[i], "--seconds") == 0)
-            s.until = seconds() + number(value);
-        else if (strcmp(argv[i], "-o") == 0)
-            json = strcmp(value, "json") == 0;
-        else if (strcmp(argv[i], "--shape") == 0) {
-            for (uint32_t k = 0; k < scene_shape_count; k++)
-                if (strcmp(scene_shapes[k].name, value) == 0) {
-                    s.first_shape = k;
-                    s.shapes = 1;
-                }
+    order o = {.s = {.shapes = scene_shape_count, .rounds = 1, .stride = 1}, .jobs = 2};
+    for (int i = 1; i < argc; i += 2) {
+        if (strcmp(argv[i], "--help") == 0) {
+            (void)fputs(usage, stdout);
+            return 0;
+        }
+        if (i + 1 == argc || !take(&o, argv[i], argv[i + 1])) {
+            fprintf(stderr, "inject_sweep: %s%s%s is not understood\n%s", argv[i],
+                    i + 1 < argc ? " " : "", i + 1 < argc ? argv[i + 1] : "", usage);
+            return 2;
         }
     }
     (void)snprintf(folder, sizeof folder, "/dev/shm/bw-sweep-XXXXXX");
@@ -346,12 +376,12 @@ int main(int argc, char **argv)
         return 2;
     }
     int result;
-    if (again != NULL) {
-        result = replay(again);
+    if (o.again != NULL) {
+        result = replay(o.again);
     } else {
-        run_all(&s, jobs);
+        run_all(&o.s, o.jobs);
         const uint32_t failures = atomic_load(&all->failures);
-        if (json)
+        if (o.json)
             print_json();
         else
             print_text();

@@ -39,8 +39,9 @@ static double lag_s(uint32_t per_mille)
 static void each_policy_publishes_all(void **state)
 {
     (void)state;
-    static const char *const policies[] = {"naive",         "fixed:10",  "fixed:100", "incr",
-                                           "aimd:interval", "aimd:rate", "dac",       "dac:map"};
+    static const char *const policies[] = {"naive", "fixed:10",      "fixed:100",
+                                           "incr",  "aimd:interval", "aimd:rate",
+                                           "dac",   "dac:map",       "turn"};
     const double made = 8 / 0.237;
     for (size_t i = 0; i < sizeof policies / sizeof *policies; i++) {
         run(policies[i], 8, "base");

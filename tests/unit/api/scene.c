@@ -104,7 +104,8 @@ bw_producer *open_producer(scene *w, const char *id, const bw_config *config)
 
 bw_consumer *open_consumer(scene *w, bw_space *space, const char *d, const char *c)
 {
-    bw_config *config = settings("d", d, "c", c, NULL);
+    /* A known depth: tests damage what is not read yet. */
+    bw_config *config = settings("d", d, "c", c, "prefetch", "8", NULL);
     bw_consumer *consumer = NULL;
     expect_ok(w, bw_consumer_open(space, NULL, config, NULL, 10 * SECOND, &consumer, w->error));
     bw_config_free(config);

@@ -389,6 +389,52 @@ static void a_reader_without_a_group_holds_nothing(void **state)
     scene_close(&w);
 }
 
+/* The manifest that a cursor names is there, and all that it describes was swept: TRIMMED, as
+ * without it; and whoever else reads through that handle is none the worse. */
+static void a_cursor_of_what_was_swept(void **state)
+{
+    (void)state;
+    scene w;
+    char id[8];
+    uint64_t start;
+    bw_cursor *old;
+    bw_consumer *c;
+    bw_space *space;
+    scene_open(&w, "1", "1", NULL);
+    publish(&w, "p", 0, 30);
+    c = open_consumer(&w, w.space, "0", "0");
+    assert_int_equal(take_item(&w, c, id, sizeof id, &start), 0);
+    expect_ok(&w, bw_consumer_cursor(c, &old, w.error));
+    bw_consumer_close(c);
+    publish(&w, "q", 0, 1); /* swept further than that version knows of */
+    bw_config *latest = settings("d", "0", "launch", "one", "start", "latest", NULL);
+    expect_ok(&w, bw_consumer_open(w.space, "train", latest, NULL, 30 * SECOND, &c, w.error));
+    bw_consumer_close(c);
+    sweep(&w);
+    assert_int_equal(count_files(&w, "data"), 0);
+    for (uint64_t k = 1; k < 13; k++) /* so many versions that they are not read one by one */
+        publish(&w, "q", k, 1);
+
+    expect_ok(&w, bw_space_resume(w.runtime, w.url, NULL, old, 30 * SECOND, &space, w.error));
+    bw_config *place = settings("d", "0", NULL);
+    bw_status status = bw_consumer_open(space, NULL, place, old, 30 * SECOND, &c, w.error);
+    if (status == BW_OK) {
+        bw_item *item;
+        status = bw_consumer_next(c, 30 * SECOND, &item, w.error);
+        bw_consumer_close(c);
+    }
+    expect_status(&w, status, BW_TRIMMED);
+    expect_ok(&w, bw_consumer_open(space, NULL, place, NULL, 30 * SECOND, &c, w.error));
+    assert_int_equal(take_item(&w, c, id, sizeof id, &start), 31);
+    assert_string_equal(id, "q");
+    bw_consumer_close(c);
+    bw_space_close(space);
+    bw_config_free(place);
+    bw_config_free(latest);
+    bw_cursor_free(old);
+    scene_close(&w);
+}
+
 typedef struct look {
     scene *w;
     unsigned findings;
@@ -415,6 +461,42 @@ static int all_goes_on(void *context, const char *json)
     sweep(l->w);
     assert_int_equal(count_files(l->w, "data"), 0);
     return 0;
+}
+
+static char first_part[160]; /* of the only producer: the one whose name sorts first */
+
+static int find_first(const char *path, const struct stat *st, int flag, struct FTW *at)
+{
+    (void)st;
+    if (flag == FTW_F &&
+        (*first_part == '\0' || strcmp(path + at->base, strrchr(first_part, '/') + 1) < 0))
+        (void)snprintf(first_part, sizeof first_part, "%s", path);
+    return 0;
+}
+
+/* … nor are the steps of segments that went before they were looked at. */
+static void a_sweep_passes_with_its_segments(void **state)
+{
+    (void)state;
+    scene w;
+    char data[160];
+    scene_open(&w, "1", "1", NULL);
+    for (uint64_t k = 0; k < 8; k++)
+        publish(&w, "p", 5 * k, 5);
+    assert_true(count_files(&w, "segment") > 2);
+    (void)snprintf(data, sizeof data, "%s/ns/data", w.directory);
+    *first_part = '\0';
+    assert_int_equal(nftw(data, find_first, 16, FTW_PHYS), 0);
+    assert_int_equal(unlink(first_part), 0);
+    bw_space *space = scene_space(&w, false);
+    bw_error *error = bw_error_new();
+    look l = {.w = &w};
+    expect_status(&w, bw_space_report(space, "verify", NULL, all_goes_on, &l, error), BW_UNCLEAN);
+    assert_true(l.went_on);
+    assert_int_equal(l.findings, 1);
+    bw_error_free(error);
+    bw_space_close(space);
+    scene_close(&w);
 }
 
 static int unlink_one(const char *path, const struct stat *st, int flag, struct FTW *at)
@@ -500,8 +582,10 @@ int main(void)
         cmocka_unit_test(a_zombie_is_fenced),
         cmocka_unit_test(operators_remove_and_forget),
         cmocka_unit_test(a_reader_without_a_group_holds_nothing),
+        cmocka_unit_test(a_cursor_of_what_was_swept),
         cmocka_unit_test(a_sweep_passes_who_verifies),
         cmocka_unit_test(a_sweep_passes_between_two_slices),
+        cmocka_unit_test(a_sweep_passes_with_its_segments),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

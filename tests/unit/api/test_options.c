@@ -44,7 +44,8 @@ static void test_defaults(void **state)
     assert_int_equal(config_consumer(NULL, &consumer, NULL), BW_OK);
     assert_true(!consumer.has_position && !consumer.has_rank && consumer.verify);
     assert_true(consumer.tp == 1 && consumer.pp == 1 && consumer.dp == 0 && consumer.cp == 0);
-    assert_true(consumer.start == START_EARLIEST && consumer.prefetch == 8);
+    assert_true(consumer.start == START_EARLIEST && consumer.prefetch == 0);
+    assert_true(!consumer.lend && consumer.clock == NULL);
     config_report(NULL, &reports);
     assert_true(!reports.has_first && !reports.has_last && !reports.deep && !reports.apply);
     assert_null(reports.key);

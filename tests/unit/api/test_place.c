@@ -26,6 +26,10 @@ static void test_what_opens(void **state)
         "s3://bucket?anonymous=true&sign_body=never&request_timeout=5s&profile=",
         "s3://bucket?endpoint=http://example.org&plain_http=true",
         "s3://bucket?",
+        "gs://bucket/run?anonymous=true",
+        "az://account/container",
+        "AZ://account/container/team/run7/?anonymous=true",
+        "az://account/container/run?endpoint=http://127.0.0.1:10000",
     };
     for (size_t i = 0; i < sizeof urls / sizeof urls[0]; i++) {
         bw_error *error = bw_error_new();
@@ -62,7 +66,15 @@ static void test_what_is_refused(void **state)
         {"s3://bucket:9000/a", BW_INVALID, "has no keys"},
         {"s3://arn:aws:s3:::x/a", BW_UNSUPPORTED, "alias"},
         {"s3://name--euw1-az1--x-s3/a", BW_UNSUPPORTED, "directory buckets"},
-        {"gs://bucket/run", BW_UNSUPPORTED, "no store for the scheme 'gs'"},
+        {"az://account", BW_INVALID, "name of a container"},
+        {"az://account/", BW_INVALID, "name of a container"},
+        {"az:///container", BW_INVALID, "name of a storage account"},
+        {"az://Account/container", BW_INVALID, "name of a storage account"},
+        {"az://account/container/a//b", BW_INVALID, "prefix"},
+        {"az://planted-secret@account/container", BW_INVALID, "has no keys"},
+        {"gs://Bucket/run", BW_INVALID, "name of a bucket"},
+        {"gs://bucket/run", BW_DENIED, "GOOGLE_OAUTH_ACCESS_TOKEN"},
+        {"oss://bucket/run", BW_UNSUPPORTED, "no store for the scheme 'oss'"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         bw_error *error = bw_error_new();
@@ -143,11 +155,13 @@ static void test_without_keys(void **state)
 static int set_environment(void **state)
 {
     (void)state;
-    static const char *const off[] = {"AWS_PROFILE", "AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3",
-                                      "AWS_CA_BUNDLE", "HOME"};
+    static const char *const off[] = {
+        "AWS_PROFILE", "AWS_ENDPOINT_URL",         "AWS_ENDPOINT_URL_S3", "AWS_CA_BUNDLE",
+        "HOME",        "GOOGLE_OAUTH_ACCESS_TOKEN"};
     for (size_t i = 0; i < sizeof off / sizeof off[0]; i++)
         (void)unsetenv(off[i]);
-    return setenv("AWS_ACCESS_KEY_ID", "AKIDTEST", 1) |
+    return setenv("AZURE_STORAGE_KEY", "cGxhbnRlZA==", 1) |
+           setenv("AWS_ACCESS_KEY_ID", "AKIDTEST", 1) |
            setenv("AWS_SECRET_ACCESS_KEY", "planted-secret", 1);
 }
 

@@ -52,6 +52,19 @@ bw_status stand_open_at(bw_runtime *runtime, const char *url, const space_option
     return space_open_on(runtime, s, url, options, timeout_ns, space, error);
 }
 
+bw_space *stand_resume(stand *s, const resume_point *from)
+{
+    bw_space *space = NULL;
+    store *plain = NULL;
+    space_options options = options_of(false);
+    options.writable = false; /* no probe is counted */
+    options.from = *from;
+    stand_expect(s, store_mem_open(s->contents, &plain, &s->error), BW_OK);
+    stand_expect(s, space_open_on(s->runtime, plain, "mem", &options, PATIENCE, &space, &s->error),
+                 BW_OK);
+    return space;
+}
+
 void stand_open(stand *s, uint32_t dp, const char *rules, bool impatient)
 {
     memset(s, 0, sizeof *s);

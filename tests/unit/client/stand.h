@@ -36,6 +36,8 @@ bw_status stand_init_at(bw_runtime *runtime, const char *url, const space_option
                         const genesis *draft, bw_error *error);
 bw_status stand_open_at(bw_runtime *runtime, const char *url, const space_options *options,
                         int64_t timeout_ns, bw_space **space, bw_error *error);
+/** … to go on from there. */
+bw_space *stand_resume(stand *s, const resume_point *from);
 void stand_expect(stand *s, bw_status status, bw_status expected);
 
 bw_producer *stand_producer(stand *s, bw_space *space, const char *id, const char *policy);

@@ -247,11 +247,102 @@ static void test_rivals(void **state)
     stand_close(&s);
 }
 
+/* Two that take turns: all is published, and nothing twice. */
+static void test_turns(void **state)
+{
+    (void)state;
+    stand s;
+    stand_open(&s, 1, "", false);
+    bw_space *other = stand_space(&s, "", false);
+    bw_producer *p = stand_producer(&s, s.space, "p", "turn");
+    bw_producer *q = stand_producer(&s, other, "q", "turn");
+    const uint64_t each = 40;
+    for (uint64_t i = 1; i <= each; i++) {
+        stand_put(&s, p, "x", i);
+        stand_put(&s, q, "x", i);
+        if (i % 8 == 0)
+            stand_expect(&s, producer_flush(i % 16 == 0 ? p : q, false, 10 * NS_PER_S, &s.error),
+                         BW_OK);
+    }
+    stand_expect(&s, producer_flush(p, false, 10 * NS_PER_S, &s.error), BW_OK);
+    stand_expect(&s, producer_flush(q, false, 10 * NS_PER_S, &s.error), BW_OK);
+    stand_expect(&s, producer_close(p, 0, &s.error), BW_OK);
+    stand_expect(&s, producer_close(q, 0, &s.error), BW_OK);
+    bw_consumer *c = stand_consumer(&s, s.space, 0);
+    for (uint64_t i = 0; i < 2 * each; i++)
+        stand_take(&s, c, "x");
+    bw_item *item = NULL;
+    stand_expect(&s, consumer_next(c, 20 * NS_PER_MS, &item, &s.error), BW_STARVED);
+    consumer_close(c);
+    space_close(other);
+    stand_close(&s);
+}
+
+/* The fifth GET of a manifest is the first look after the opens: it fails, and the commit is made.
+ */
+static void test_a_look_that_fails(void **state)
+{
+    (void)state;
+    static const char *const rules[] = {"denied:get:manifest/:5", "fatal:get:manifest/:5",
+                                        "flip:get:manifest/:5", "denied:get:manifest/:6"};
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
+        stand s;
+        stand_open(&s, 1, rules[i], false);
+        bw_producer *p = stand_producer(&s, s.space, "p", "turn");
+        for (uint64_t k = 1; k <= 3; k++) {
+            stand_put(&s, p, "x", k);
+            stand_expect(&s, producer_flush(p, false, 10 * NS_PER_S, &s.error), BW_OK);
+        }
+        stand_expect(&s, producer_close(p, 0, &s.error), BW_OK);
+        stand_close(&s);
+    }
+}
+
+/* The hint is advisory: while the store does not take it, commits go on. */
+static void test_a_hint_that_finds_no_space(void **state)
+{
+    (void)state;
+    static const char *const policies[] = {"naive", "turn"};
+    for (size_t i = 0; i < sizeof policies / sizeof *policies; i++) {
+        stand s;
+        stand_open(&s, 1, "no-space:put:hint:0", false);
+        bw_producer *p = stand_producer(&s, s.space, "p", policies[i]);
+        for (uint64_t k = 1; k <= 70; k++) {
+            stand_put(&s, p, "x", k);
+            stand_expect(&s, producer_flush(p, false, 5 * NS_PER_S, &s.error), BW_OK);
+        }
+        stand_expect(&s, producer_close(p, 0, &s.error), BW_OK);
+        stand_close(&s);
+    }
+}
+
+/* Nor does a segment that no commit needs yet: the tail may grow to twice the size at which it is
+ * put early. */
+static void test_a_segment_that_finds_no_space(void **state)
+{
+    (void)state;
+    stand s;
+    stand_open(&s, 1, "no-space:put:segment/:0", false);
+    bw_producer *p = stand_producer(&s, s.space, "p", "naive");
+    for (uint64_t k = 1; k <= 5; k++) {
+        stand_put(&s, p, "x", k);
+        stand_expect(&s, producer_flush(p, false, 5 * NS_PER_S, &s.error), BW_OK);
+    }
+    stand_put(&s, p, "x", 6);
+    stand_expect(&s, producer_flush(p, false, NS_PER_S, &s.error), BW_TIMEOUT);
+    stand_expect(&s, producer_close(p, 0, &s.error), BW_UNKNOWN);
+    stand_close(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_lost_reply_of_a_commit),
         cmocka_unit_test(test_throttling_is_no_conflict),
+        cmocka_unit_test(test_turns),
+        cmocka_unit_test(test_a_look_that_fails),
+        cmocka_unit_test(test_a_hint_that_finds_no_space),
+        cmocka_unit_test(test_a_segment_that_finds_no_space),
         cmocka_unit_test(test_lost_reply_of_the_open),
         cmocka_unit_test(test_unknown_for_good),
         cmocka_unit_test(test_unknown_then_known),

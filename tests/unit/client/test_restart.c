@@ -5,21 +5,28 @@
  * references of each level have it. */
 #include "stand.h"
 
+#include "client/follower.h"
 #include "client/segments.h"
 #include <string.h>
+#include <unistd.h>
 
 #define STEPS 600u
 #define LEVELS 3u
+
+static void flush(stand *s, bw_producer *p)
+{
+    bw_event *e = NULL;
+    stand_expect(s, producer_flush(p, true, TIME_NEVER, &s->error), BW_OK);
+    while (producer_event(p, 0, &e, NULL) == BW_OK)
+        event_free(e);
+}
 
 static void fill(stand *s)
 {
     bw_producer *p = stand_producer(s, s->space, "p", "naive");
     for (uint64_t i = 1; i <= STEPS; i++) {
         stand_put(s, p, "item", i);
-        stand_expect(s, producer_flush(p, true, TIME_NEVER, &s->error), BW_OK);
-        bw_event *e = NULL;
-        while (producer_event(p, 0, &e, NULL) == BW_OK)
-            event_free(e);
+        flush(s, p);
     }
     stand_expect(s, producer_finish(p, TIME_NEVER, &s->error), BW_OK);
     stand_expect(s, producer_close(p, TIME_NEVER, &s->error), BW_OK);
@@ -124,11 +131,127 @@ static void a_step_that_came_since_the_open_is_found(void **state)
     stand_close(&s);
 }
 
+/* The next step is in the window: the consumer has found it. */
+static void await_next(bw_consumer *c)
+{
+    for (bool found = false; !found;) {
+        lock_acquire(&c->lock);
+        found = c->locked.count > 0 && consumer_slot(c, 0)->state == FETCH_READY;
+        lock_release(&c->lock);
+        if (!found)
+            (void)usleep(1000);
+    }
+}
+
+/* Cursors of a job that keeps up with its producer, one behind each step. */
+static void keep_up(stand *s, bw_cursor *cursors[STEPS])
+{
+    bw_producer *p = stand_producer(s, s->space, "p", "naive");
+    bw_consumer *c = stand_consumer(s, s->space, 0);
+    for (uint64_t i = 1; i <= STEPS; i++) {
+        stand_put(s, p, "item", i);
+        flush(s, p);
+        await_next(c);
+        if (i > 1)
+            stand_expect(s, consumer_cursor(c, &cursors[i - 1], &s->error), BW_OK);
+        stand_take(s, c, "item");
+    }
+    stand_expect(s, producer_finish(p, TIME_NEVER, &s->error), BW_OK);
+    stand_expect(s, producer_close(p, TIME_NEVER, &s->error), BW_OK);
+    stand_expect(s, space_seal(s->space, false, TIME_NEVER, &s->error), BW_OK);
+    consumer_close(c);
+}
+
+/* All that leads to the step is there when the open returns. */
+static bool is_at_hand(bw_space *space, uint64_t step)
+{
+    step_entry entry;
+    segment_ref needed;
+    return segments_find(&space->segments, chain_held(space->chain), step, &entry, &needed) ==
+           LOOKUP_FOUND;
+}
+
+/* Two round trips (protocol/test_resumption) and then the bytes, wherever the newest is by now:
+ * genesis, hint and the cursor's version, then its marker, and a segment for the step before. */
+static void a_restart_by_its_cursor_takes_three(void **state)
+{
+    (void)state;
+    stand s;
+    bw_cursor *cursors[STEPS] = {NULL};
+    stand_open(&s, 1, "", false);
+    keep_up(&s, cursors);
+    for (uint64_t step = 1; step < STEPS; step += 7) {
+        resume_point from;
+        handout_resume_point(&cursors[step]->cursor, &from);
+        assert_int_equal(from.step, step);
+        bw_space *space = stand_resume(&s, &from);
+        assert_true(space->behind);
+        const uint64_t asked = requests(space);
+        assert_in_range(asked, 4, 5);
+        assert_true(is_at_hand(space, step));
+        assert_true(asked == 5 || is_at_hand(space, step - 1));
+        bw_consumer *c = NULL;
+        const consumer_options options = {
+            .has_position = true, .tp = 1, .pp = 1, .prefetch = 1, .verify = true};
+        stand_expect(
+            &s, consumer_open(space, &options, &cursors[step]->cursor, TIME_NEVER, &c, &s.error),
+            BW_OK);
+        /* And on to the end, by what was committed since. */
+        for (uint64_t i = step; i < STEPS; i++)
+            stand_take(&s, c, "item");
+        bw_item *item = NULL;
+        stand_expect(&s, consumer_next(c, TIME_NEVER, &item, &s.error), BW_END);
+        consumer_close(c);
+        space_close(space);
+    }
+    for (uint64_t step = 1; step < STEPS; step++)
+        cursor_unwrap(cursors[step]);
+    stand_close(&s);
+}
+
+/* The version that a cursor names is the one in whose tail its step was found, not the newest: by
+ * then the step may lie in a segment below indexes. */
+static void a_cursor_names_where_its_step_was_found(void **state)
+{
+    (void)state;
+    stand s;
+    bw_cursor *saved = NULL;
+    manifest *newest = NULL;
+    stand_open(&s, 1, "", false);
+    bw_producer *p = stand_producer(&s, s.space, "p", "naive");
+    bw_consumer *c = stand_consumer(&s, s.space, 0);
+    stand_put(&s, p, "item", 1);
+    flush(&s, p);
+    await_next(c);
+    for (uint64_t i = 2; i <= 50; i++) {
+        stand_put(&s, p, "item", i);
+        flush(&s, p);
+    }
+    follower *f = s.space->follower;
+    stand_expect(&s, follower_answer(f, follower_ask(f), TIME_NEVER, &newest, &s.error), BW_OK);
+    assert_true(manifest_tail_first(newest) > 0);
+    stand_expect(&s, consumer_cursor(c, &saved, &s.error), BW_OK);
+    assert_true(saved->cursor.version < newest->version);
+    resume_point from;
+    handout_resume_point(&saved->cursor, &from);
+    bw_space *space = stand_resume(&s, &from);
+    assert_int_equal(requests(space), 4);
+    assert_true(is_at_hand(space, 0));
+    space_close(space);
+    cursor_unwrap(saved);
+    manifest_unref(newest);
+    consumer_close(c);
+    stand_expect(&s, producer_close(p, TIME_NEVER, &s.error), BW_OK);
+    stand_close(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_restart_asks_for_its_way_and_its_bytes),
         cmocka_unit_test(a_step_that_came_since_the_open_is_found),
+        cmocka_unit_test(a_restart_by_its_cursor_takes_three),
+        cmocka_unit_test(a_cursor_names_where_its_step_was_found),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

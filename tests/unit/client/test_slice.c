@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "stand.h"
 
+#include "base/alloc.h"
 #include <string.h>
 
 /* One step of a namespace, and a request for the slice of one position. */
@@ -107,7 +108,7 @@ static void key_of(const scene *sc, const place *where, object_key *key)
 }
 
 /* Turns one byte of the part over; the same again turns it back. */
-static void turn(scene *sc, const place *where, uint64_t at)
+static void flip(scene *sc, const place *where, uint64_t at)
 {
     object_key key;
     const uint8_t *bytes = NULL;
@@ -233,18 +234,18 @@ static void test_damaged(void **state)
     for (int map = 0; map < 2; map++) {
         sc.request.map = map == 1;
         for (uint64_t at = 0; at < where.bytes; at++) {
-            turn(&sc, &where, at);
+            flip(&sc, &where, at);
             expect_corrupt(&sc, &where);
-            turn(&sc, &where, at);
+            flip(&sc, &where, at);
         }
     }
     /* Without `verify` the head is checked all the same. */
     sc.request.verify = false;
-    turn(&sc, &where, 8);
+    flip(&sc, &where, 8);
     expect_corrupt(&sc, &where);
-    turn(&sc, &where, 8);
-    turn(&sc, &where, item);
-    turn(&sc, &where, padding);
+    flip(&sc, &where, 8);
+    flip(&sc, &where, item);
+    flip(&sc, &where, padding);
     stand_expect(&sc.s, fetch_slice(&sc, &s), BW_OK);
     slice_unref(s);
     scene_close(&sc);
@@ -261,19 +262,19 @@ static void test_damaged_packed(void **state)
     const place where = sc.request.plan.where;
     key_of(&sc, &where, &key);
     for (uint64_t at = 0; at < where.bytes; at++) {
-        turn(&sc, &where, at);
+        flip(&sc, &where, at);
         stand_expect(&sc.s, fetch_slice(&sc, &s), BW_CORRUPT);
         assert_string_equal(bw_error_key(&sc.s.error), key.text);
-        turn(&sc, &where, at);
+        flip(&sc, &where, at);
     }
     sc.request.verify = false;
     for (uint64_t at = frame_bytes_min(3); at < where.bytes; at++) {
-        turn(&sc, &where, at);
+        flip(&sc, &where, at);
         const bw_status status = fetch_slice(&sc, &s);
         assert_true(status == BW_OK || status == BW_CORRUPT);
         if (status == BW_OK)
             slice_unref(s);
-        turn(&sc, &where, at);
+        flip(&sc, &where, at);
     }
     scene_close(&sc);
 }
@@ -330,9 +331,9 @@ static void test_damaged_footer(void **state)
     size_t size = 0;
     scene_open(&sc, MANY, SPREAD, 5);
     const place footer_at = sc.request.plan.footer;
-    turn(&sc, &footer_at, 100);
+    flip(&sc, &footer_at, 100);
     expect_corrupt(&sc, &footer_at);
-    turn(&sc, &footer_at, 100);
+    flip(&sc, &footer_at, 100);
     /* Whole and well, but of another batch. */
     key_of(&sc, &footer_at, &key);
     assert_true(mem_space_get(sc.s.contents, key.text, &bytes, &size));
@@ -347,6 +348,128 @@ static void test_damaged_footer(void **state)
     assert_true(mem_space_remove(sc.s.contents, key.text));
     stand_expect(&sc.s, fetch_slice(&sc, &s), BW_NOT_FOUND);
     assert_string_equal(bw_error_key(&sc.s.error), key.text);
+    scene_close(&sc);
+}
+
+/* The request's slice goes to a lent buffer of `bytes`; what was reserved is given back. */
+static lending *lend(scene *sc, uint64_t bytes, uint8_t **memory)
+{
+    lending *ring = NULL;
+    *memory = mem_aligned(64, (size_t)bytes);
+    memset(*memory, 0xee, (size_t)bytes);
+    assert_int_equal(lending_new(&ring), BW_OK);
+    stand_expect(&sc->s, lending_add(ring, *memory, (size_t)bytes, 9, &sc->s.error), BW_OK);
+    assert_int_equal(lending_take(ring, bytes, &sc->request.lent), LENDING_TAKEN);
+    budget_give(sc->budget, sc->request.reserved);
+    sc->request.reserved = 0;
+    return ring;
+}
+
+static void expect_free(lending *ring, uint64_t count)
+{
+    assert_int_equal(lending_count(ring).free, count);
+}
+
+/* Whether mapping is possible or not. */
+static void test_into_a_lent_buffer(void **state)
+{
+    (void)state;
+    for (int map = 0; map < 2; map++) {
+        scene sc;
+        slice *s = NULL;
+        uint8_t *memory;
+        scene_open(&sc, 3, 2, 1);
+        sc.request.map = map == 1;
+        const uint64_t framed = sc.request.plan.where.bytes;
+        lending *ring = lend(&sc, align64(framed) + 64, &memory);
+        stand_expect(&sc.s, fetch_slice(&sc, &s), BW_OK);
+        assert_ptr_equal(s->data, memory);
+        assert_true(s->buffer == NULL && s->mapping.release == NULL);
+        check_items(s, 21);
+        assert_ptr_equal(item_lent(&s->handles[0]), s->lent);
+        assert_int_equal(s->lent->token, 9);
+        assert_int_equal(memory[framed], 0xee);
+        assert_int_equal(budget_used(sc.budget), 0);
+        expect_free(ring, 0);
+        lending_close(ring);
+        slice_unref(s);
+        mem_free(memory);
+        scene_close(&sc);
+    }
+}
+
+/* Damage leaves it with the request. */
+static void test_damaged_in_a_lent_buffer(void **state)
+{
+    (void)state;
+    scene sc;
+    slice *s = NULL;
+    uint8_t *memory;
+    scene_open(&sc, 3, 2, 1);
+    const place where = sc.request.plan.where;
+    lending *ring = lend(&sc, align64(where.bytes), &memory);
+    flip(&sc, &where, where.bytes - 1);
+    expect_corrupt(&sc, &where);
+    flip(&sc, &where, where.bytes - 1);
+    assert_ptr_equal(sc.request.lent->data, memory);
+    expect_free(ring, 0);
+    stand_expect(&sc.s, fetch_slice(&sc, &s), BW_OK);
+    assert_null(sc.request.lent);
+    slice_unref(s);
+    expect_free(ring, 1);
+    lending_close(ring);
+    mem_free(memory);
+    scene_close(&sc);
+}
+
+/* What was packed lies behind the frame, to the last byte of the buffer; one byte less, and it is
+ * in memory that is ours, and the buffer holds only what was not packed. */
+static void test_packed_in_a_lent_buffer(void **state)
+{
+    (void)state;
+    for (uint32_t d = 0; d < 2; d++)
+        for (uint32_t less = 0; less < 2; less++) {
+            scene sc;
+            slice *s = NULL;
+            uint8_t *memory;
+            scene_open(&sc, 2, PACKED, d);
+            const uint64_t unpacked = d == 0 ? align64(9000) + 5000 : align64(5000) + 9000;
+            const uint64_t bytes = align64(sc.request.plan.where.bytes) + unpacked - less;
+            lending *ring = lend(&sc, bytes, &memory);
+            stand_expect(&sc.s, fetch_slice(&sc, &s), BW_OK);
+            expect_item(s, d == 0 ? 0 : 2, long_text, 9000);
+            expect_item(s, d == 0 ? 2 : 0, long_text, 5000);
+            expect_item(s, 1, texts, d == 0 ? 3 : 0);
+            assert_true((item_lent(&s->handles[0]) != NULL) == (less == 0));
+            assert_true((item_lent(&s->handles[1]) != NULL) == (less == 0 || d == 0));
+            assert_int_equal(s->reserved, less == 0 ? 0 : unpacked + SLICE_SLACK_BYTES);
+            assert_int_equal(budget_used(sc.budget), s->reserved);
+            expect_free(ring, less == 1 && d == 1);
+            slice_unref(s);
+            expect_free(ring, 1);
+            lending_close(ring);
+            mem_free(memory);
+            scene_close(&sc);
+        }
+}
+
+/* The footer tells of more than was expected. */
+static void test_a_lent_buffer_too_small(void **state)
+{
+    (void)state;
+    scene sc;
+    slice *s = NULL;
+    uint8_t *memory;
+    scene_open(&sc, MANY, SPREAD, 5);
+    lending *ring = lend(&sc, 64, &memory);
+    stand_expect(&sc.s, fetch_slice(&sc, &s), BW_OK);
+    check_items(s, 25);
+    assert_null(item_lent(&s->handles[0]));
+    assert_int_equal(s->reserved, sc.request.plan.where.bytes);
+    expect_free(ring, 1);
+    slice_unref(s);
+    lending_close(ring);
+    mem_free(memory);
     scene_close(&sc);
 }
 
@@ -370,6 +493,10 @@ int main(void)
         cmocka_unit_test(test_missing),
         cmocka_unit_test(test_placed_by_the_footer),
         cmocka_unit_test(test_damaged_footer),
+        cmocka_unit_test(test_into_a_lent_buffer),
+        cmocka_unit_test(test_damaged_in_a_lent_buffer),
+        cmocka_unit_test(test_packed_in_a_lent_buffer),
+        cmocka_unit_test(test_a_lent_buffer_too_small),
         cmocka_unit_test(test_kind_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -106,7 +106,7 @@ static uint32_t settled_window(const steady *t)
         lock_acquire(&c->lock);
         const uint32_t count = c->locked.count;
         for (uint32_t i = 0; i < count; i++)
-            ready &= c->locked.ring[(c->locked.first + i) % c->prefetch].state == FETCH_READY;
+            ready &= consumer_slot(c, i)->state == FETCH_READY;
         lock_release(&c->lock);
         if (ready)
             return count;
@@ -126,7 +126,7 @@ static void warm_up(steady *t, uint32_t items)
             most = count > most && i + 1 == items ? count : most;
             item_release(item);
         }
-    assert_int_equal(most, t->c->prefetch);
+    assert_int_equal(most, t->c->slots_max);
 }
 
 static uint64_t read_steps(steady *t, uint32_t items)

@@ -4,6 +4,7 @@
  * BW_NOMEM and never that the bytes are damaged, owns nothing afterwards (the leak checker looks),
  * and the same call with memory gives what it always gives. */
 #include "support.h"
+#include "tests/unit/scarcity.h"
 
 #include "base/alloc.h"
 #include "codec/cursor.h"
@@ -21,76 +22,23 @@
 
 #include <cmocka.h>
 
-static bool scarce;
-static uint32_t left; /* calls until one fails; it fails once, or for good */
-static bool for_good;
-static uint64_t failed;
-
-static bool fails(void)
-{
-    if (!scarce || left > 1) {
-        left -= scarce;
-        return false;
-    }
-    left = for_good ? 1 : UINT32_MAX;
-    failed++;
-    return true;
-}
-
-/* The linker gives these names. */
-void *__real_malloc(size_t bytes);
-void *__real_calloc(size_t count, size_t bytes);
-void *__real_realloc(void *memory, size_t bytes);
-bw_status __real_hash_bytes(const void *bytes, size_t size, hash128 *out);
-bw_status __real_hash_pieces(const hash_piece *pieces, size_t count, hash128 *out);
-void *__wrap_malloc(size_t bytes);
-void *__wrap_calloc(size_t count, size_t bytes);
-void *__wrap_realloc(void *memory, size_t bytes);
-bw_status __wrap_hash_bytes(const void *bytes, size_t size, hash128 *out);
-bw_status __wrap_hash_pieces(const hash_piece *pieces, size_t count, hash128 *out);
-
-void *__wrap_malloc(size_t bytes)
-{
-    return fails() ? NULL : __real_malloc(bytes);
-}
-
-void *__wrap_calloc(size_t count, size_t bytes)
-{
-    return fails() ? NULL : __real_calloc(count, bytes);
-}
-
-void *__wrap_realloc(void *memory, size_t bytes)
-{
-    return fails() ? NULL : __real_realloc(memory, bytes);
-}
-
-bw_status __wrap_hash_bytes(const void *bytes, size_t size, hash128 *out)
-{
-    return fails() ? BW_NOMEM : __real_hash_bytes(bytes, size, out);
-}
-
-bw_status __wrap_hash_pieces(const hash_piece *pieces, size_t count, hash128 *out)
-{
-    return fails() ? BW_NOMEM : __real_hash_pieces(pieces, count, out);
-}
-
 /* The n-th request fails, once and for good, for each n until the call makes fewer. */
 static void walk(bw_status (*call)(void))
 {
     for (int good = 0; good < 2; good++) {
         for (uint32_t n = 1;; n++) {
-            const uint64_t before = failed;
-            left = n;
-            for_good = good != 0;
-            scarce = true;
+            const uint64_t before = scarcity.failed;
+            scarcity.nth = n;
+            scarcity.ever = good != 0;
+            scarcity.scarce = true;
             const bw_status status = call();
-            scarce = false;
-            if (failed == before) {
+            scarcity.scarce = false;
+            if (scarcity.failed == before) {
                 assert_int_equal(status, BW_OK);
                 assert_true(n > 1);
                 break;
             }
-            assert_true(status == BW_NOMEM || (status == BW_OK && !for_good));
+            assert_true(status == BW_NOMEM || (status == BW_OK && !scarcity.ever));
             assert_true(n < 20000);
         }
     }
@@ -114,9 +62,9 @@ static bw_status decode_manifest(void)
 {
     manifest *m = NULL;
     bw_error error;
-    scarce = false;
+    scarcity.scarce = false;
     uint8_t *copy = mem_dup(object.data, object.size);
-    scarce = true;
+    scarcity.scarce = true;
     const bw_status status = manifest_decode(copy, object.size, SLICES, &m, &error);
     if (status == BW_OK)
         manifest_unref(m);
@@ -276,7 +224,7 @@ static void no_memory_is_no_damage(void **state)
         {"decode a cursor", decode_cursor},
     };
     rng r;
-    json_set_alloc_funcs(__wrap_malloc, free);
+    json_set_alloc_funcs(malloc, free); /* as they are wrapped here */
     rng_seed(&r, 11);
     draft_init(&subject, &r, 20, 12);
     buf_init(&object, object_bytes_max(OBJECT_MANIFEST));
@@ -287,8 +235,7 @@ static void no_memory_is_no_damage(void **state)
         print_message("%s\n", calls[i].name);
         walk(calls[i].call);
     }
-    assert_true(failed > 100);
-    json_set_alloc_funcs(malloc, free);
+    assert_true(scarcity.failed > 100);
     buf_free(&bytes);
     buf_free(&object);
     draft_free(&subject);

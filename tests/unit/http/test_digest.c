@@ -35,7 +35,9 @@ static void test_md5(void **state)
 {
     (void)state;
     uint8_t out[DIGEST_MD5_BYTES];
-    assert_int_equal(digest_md5("message digest", 14, out), BW_OK);
+    char a[] = "message", b[] = " digest";
+    const struct iovec pieces[] = {{a, 7}, {b, 7}};
+    assert_int_equal(digest_md5(pieces, 2, out), BW_OK);
     assert_hex(out, sizeof out, "f96b697d7cb7938d525a2f31aaf161d0");
 }
 
@@ -72,6 +74,24 @@ static void test_base64(void **state)
         char out[DIGEST_BASE64_BYTES(6)];
         digest_base64(pairs[i][0], strlen(pairs[i][0]), out);
         assert_string_equal(out, pairs[i][1]);
+        uint8_t back[8];
+        size_t count = 0;
+        assert_true(digest_base64_decode(out, strlen(out), back, &count));
+        assert_int_equal(count, strlen(pairs[i][0]));
+        assert_memory_equal(back, pairs[i][0], count);
+    }
+}
+
+static void test_what_is_no_base64(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {
+        "Z", "Zg", "Zg=", "Z===", "====", "Zm9v=", "Zm9v====", "Zm9*", "Zm 9", "Zg==Zg==", "=Zm9"};
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        uint8_t back[16];
+        size_t count = 0;
+        if (digest_base64_decode(texts[i], strlen(texts[i]), back, &count))
+            fail_msg("%s is taken", texts[i]);
     }
 }
 
@@ -82,6 +102,7 @@ int main(void)
         cmocka_unit_test(test_md5),
         cmocka_unit_test(test_hmac),
         cmocka_unit_test(test_base64),
+        cmocka_unit_test(test_what_is_no_base64),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

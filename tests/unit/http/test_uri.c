@@ -43,7 +43,7 @@ static void assert_decoded(const char *text, bool blanks, const char *expected)
     char bytes[64];
     const size_t size = strlen(text);
     memcpy(bytes, text, size + 1);
-    const size_t left = uri_decode(bytes, size, blanks);
+    const size_t left = uri_decode(bytes, blanks);
     if (expected == NULL) {
         assert_int_equal(left, SIZE_MAX);
         return;

@@ -10,52 +10,7 @@
 #include "input/tokens.h"
 #include "readall.h"
 #include "tarmaker.h"
-
-void *__real_malloc(size_t bytes);
-void *__real_calloc(size_t count, size_t size);
-void *__real_realloc(void *memory, size_t bytes);
-void __real_free(void *memory);
-void *__wrap_malloc(size_t bytes);
-void *__wrap_calloc(size_t count, size_t size);
-void *__wrap_realloc(void *memory, size_t bytes);
-void __wrap_free(void *memory);
-
-static size_t seen, fail_at; /* 0: none */
-static bool for_ever;
-static long live;
-
-static bool fails(void)
-{
-    seen++;
-    return fail_at > 0 && (for_ever ? seen >= fail_at : seen == fail_at);
-}
-
-void *__wrap_malloc(size_t bytes)
-{
-    void *memory = fails() ? NULL : __real_malloc(bytes);
-    live += memory != NULL;
-    return memory;
-}
-
-void *__wrap_calloc(size_t count, size_t size)
-{
-    void *memory = fails() ? NULL : __real_calloc(count, size);
-    live += memory != NULL;
-    return memory;
-}
-
-void *__wrap_realloc(void *memory, size_t bytes)
-{
-    void *moved = fails() ? NULL : __real_realloc(memory, bytes);
-    live += memory == NULL && moved != NULL;
-    return moved;
-}
-
-void __wrap_free(void *memory)
-{
-    live -= memory != NULL;
-    __real_free(memory);
-}
+#include "tests/unit/scarcity.h"
 
 static int make_inputs(void **state)
 {
@@ -125,20 +80,20 @@ static void test_every_allocation(void **state)
 {
     (void)state;
     for (unsigned what = 0; what < 3; what++) {
-        size_t whole, count, refused = 0;
-        fail_at = seen = 0;
+        size_t whole, count;
+        uint64_t refused = 0;
+        scarcity = (struct scarcity){.scarce = true};
         assert_int_equal(read_input(what, &whole), BW_END);
-        const size_t all = seen;
+        const uint64_t all = scarcity.seen;
         assert_true(whole >= 14 && all > 20);
-        for (size_t n = 1; n <= all; n++)
+        for (uint64_t n = 1; n <= all; n++)
             for (unsigned mode = 0; mode < 2; mode++) {
-                seen = 0;
-                fail_at = n;
-                for_ever = mode != 0;
-                const long before = live;
+                scarcity.nth = n;
+                scarcity.ever = mode != 0;
+                const int64_t before = scarcity.live;
                 const bw_status status = read_input(what, &count);
-                fail_at = 0;
-                assert_int_equal(live, before);
+                scarcity.nth = 0;
+                assert_int_equal(scarcity.live, before);
                 assert_true(status == BW_NOMEM || (status == BW_END && count == whole));
                 refused += status == BW_NOMEM;
             }

@@ -4,6 +4,7 @@
  * nothing leaks. */
 #include "payload/cplayout.h"
 #include "payload/safetensors.h"
+#include "tests/unit/scarcity.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,51 +13,6 @@
 #include <string.h>
 
 #include <cmocka.h>
-
-void *__real_malloc(size_t bytes);
-void *__real_calloc(size_t count, size_t size);
-void *__real_realloc(void *memory, size_t bytes);
-void __real_free(void *memory);
-void *__wrap_malloc(size_t bytes);
-void *__wrap_calloc(size_t count, size_t size);
-void *__wrap_realloc(void *memory, size_t bytes);
-void __wrap_free(void *memory);
-
-static size_t seen, fail_at;
-static long live;
-
-static bool fails(void)
-{
-    seen++;
-    return fail_at > 0 && seen >= fail_at;
-}
-
-void *__wrap_malloc(size_t bytes)
-{
-    void *memory = fails() ? NULL : __real_malloc(bytes);
-    live += memory != NULL;
-    return memory;
-}
-
-void *__wrap_calloc(size_t count, size_t size)
-{
-    void *memory = fails() ? NULL : __real_calloc(count, size);
-    live += memory != NULL;
-    return memory;
-}
-
-void *__wrap_realloc(void *memory, size_t bytes)
-{
-    void *moved = fails() ? NULL : __real_realloc(memory, bytes);
-    live += memory == NULL && moved != NULL;
-    return moved;
-}
-
-void __wrap_free(void *memory)
-{
-    live -= memory != NULL;
-    __real_free(memory);
-}
 
 static bw_status make_item(char first, buf *out)
 {
@@ -93,17 +49,18 @@ static bw_status make_remap(void)
 static void test_every_allocation(void **state)
 {
     (void)state;
+    scarcity.scarce = true;
     assert_int_equal(make_remap(), BW_OK);
-    const size_t all = seen;
+    const uint64_t all = scarcity.seen;
     assert_true(all > 10);
-    for (size_t n = 1; n <= all; n++) {
-        seen = 0;
-        fail_at = n;
-        const long before = live;
+    for (uint64_t n = 1; n <= all; n++) {
+        scarcity.nth = n;
+        scarcity.ever = true;
+        const int64_t before = scarcity.live;
         const bw_status status = make_remap();
-        fail_at = 0;
+        scarcity.nth = 0;
         assert_int_equal(status, BW_NOMEM);
-        assert_int_equal(live, before);
+        assert_int_equal(scarcity.live, before);
     }
 }
 

@@ -31,6 +31,7 @@ static void names(void **state)
         bool counts_map;
     } good[] = {
         {"naive", CADENCE_NAIVE, 0, 0, false},
+        {"turn", CADENCE_TURN, 0, 0, false},
         {"fixed:250", CADENCE_FIXED, 250, 0, false},
         {"fixed:9999999", CADENCE_FIXED, 9999999, 0, false},
         {"incr", CADENCE_INCR, 10, 0, false},
@@ -49,7 +50,7 @@ static void names(void **state)
     }
     const char *bad[] = {"",       "fixed",   "fixed:",          "fixed:0", "fixed:-1", "fixed:1x",
                          "naive ", "Fixed:5", "fixed:999999999", "aimd",    "aimd:",    "incr:1",
-                         "dac:",   "dac:0",   "dac:100",         "dac:5%",  "dac:Map",  "turn"};
+                         "dac:",   "dac:0",   "dac:100",         "dac:5%",  "dac:Map",  "turns"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         cadence c;
         bw_error error;

@@ -452,6 +452,148 @@ static void nothing_above_the_markers(void **state)
     tear_down(&s);
 }
 
+static bool looks(world *w, chain *c, uint64_t version)
+{
+    const uint64_t held = chain_held(c)->version;
+    chain_look(c, version, w->now_ns);
+    assert_true(world_run(w, &chain_machine, c));
+    assert_int_equal(chain_result(c, NULL), BW_OK);
+    return chain_held(c)->version > held;
+}
+
+/* One GET when it is not there, one and a marker when it is; what lies between is not read. */
+static void a_look_ahead(void **state)
+{
+    (void)state;
+    scene s;
+    set_up(&s, 9);
+    chain *c = world_chain(&s.w);
+    chain_forgive_gaps(c);
+    while (!world_has_manifest(&s.w, 12))
+        actor_publish(&s.p, 1);
+    uint64_t asked = s.w.asked[STORE_GET];
+    assert_false(looks(&s.w, c, 13));
+    assert_int_equal(s.w.asked[STORE_GET], asked + 1);
+    asked = s.w.asked[STORE_GET];
+    assert_true(looks(&s.w, c, 12));
+    assert_int_equal(s.w.asked[STORE_GET], asked + 2);
+    assert_int_equal(chain_held(c)->version, 12);
+    assert_false(chain_is_newest(c));
+    assert_int_equal(world_walk(&s.w, c, CHAIN_POLL), BW_OK);
+    assert_int_equal(chain_held(c)->version, 12);
+    chain_free(c);
+    tear_down(&s);
+}
+
+/* R8: a name in a retired block is a ghost, whatever it holds; and who is told 404 for ever reads
+ * the marker in the end. */
+static void a_look_at_retired_names(void **state)
+{
+    (void)state;
+    scene s;
+    object_key key;
+    const uint8_t *bytes;
+    size_t size;
+    set_up(&s, 9);
+    chain *c = world_chain(&s.w), *d = world_chain(&s.w);
+    chain_forgive_gaps(c);
+    chain_forgive_gaps(d);
+    while (!world_has_manifest(&s.w, 30))
+        actor_publish(&s.p, 1);
+    key_manifest(&key, 11);
+    assert_true(mem_space_get(s.w.space, key.text, &bytes, &size));
+    uint8_t *ghost = mem_dup(bytes, size);
+    assert_non_null(ghost);
+    (void)world_sweep(&s.w);
+    assert_false(world_has_manifest(&s.w, 11));
+    uint32_t looked = 0;
+    while (!looks(&s.w, c, 10))
+        assert_true(++looked < 16);
+    assert_true(looked > 2);
+    assert_int_equal(chain_held(c)->version, 30);
+    machine_request put = {.kind = STORE_PUT, .key = key, .bytes = ghost, .size = size};
+    machine_reply reply;
+    world_execute(&s.w, &put, &reply);
+    assert_int_equal(reply.outcome, STORE_OK);
+    assert_true(looks(&s.w, d, 11));
+    assert_int_equal(chain_held(d)->version, 30);
+    mem_free(ghost);
+    chain_free(c);
+    chain_free(d);
+    tear_down(&s);
+}
+
+static bw_status look_ends(world *w, chain *c, uint64_t version)
+{
+    chain_look(c, version, w->now_ns);
+    assert_true(world_run(w, &chain_machine, c));
+    return chain_result(c, NULL);
+}
+
+/* Damaged once it is read again; damaged twice it stands in the way, or is a ghost. Whatever comes,
+ * what is held stays held. */
+static void a_look_at_what_is_damaged(void **state)
+{
+    (void)state;
+    scene s;
+    set_up(&s, 9);
+    chain *c = world_chain(&s.w), *d = world_chain(&s.w);
+    chain_forgive_gaps(c);
+    chain_forgive_gaps(d);
+    while (!world_has_manifest(&s.w, 30))
+        actor_publish(&s.p, 1);
+    world_fault(&s.w, FAULT_FLIP, STORE_GET, "manifest/", 0, 2, STORE_PENDING);
+    assert_int_equal(look_ends(&s.w, c, 12), BW_CHAIN_BLOCKED);
+    world_fault(&s.w, FAULT_SAY, STORE_GET, "manifest/", 0, 1, STORE_DENIED);
+    assert_int_equal(look_ends(&s.w, c, 12), BW_DENIED);
+    world_fault(&s.w, FAULT_SAY, STORE_GET, "retired/", 0, 1, STORE_DENIED);
+    assert_int_equal(look_ends(&s.w, c, 12), BW_DENIED);
+    world_fault(&s.w, FAULT_SAY, STORE_GET, "manifest/", 0, 100, STORE_RETRY);
+    assert_int_equal(look_ends(&s.w, c, 12), BW_IO);
+    world_calm(&s.w);
+    assert_int_equal(chain_held(c)->version, 9);
+    world_fault(&s.w, FAULT_FLIP, STORE_GET, "manifest/", 0, 1, STORE_PENDING);
+    assert_true(looks(&s.w, c, 12));
+    assert_int_equal(chain_held(c)->version, 12);
+    world_fault(&s.w, FAULT_SAY, STORE_GET, "manifest/", 0, 3, STORE_RETRY);
+    assert_true(looks(&s.w, c, 13));
+    assert_int_equal(chain_held(c)->version, 13);
+    (void)world_sweep(&s.w);
+    assert_int_equal(mem_space_set(s.w.space, "manifest/00000000000000000011.manifest", "x", 1),
+                     BW_OK);
+    assert_true(looks(&s.w, d, 11));
+    assert_int_equal(chain_held(d)->version, 30);
+    chain_free(c);
+    chain_free(d);
+    tear_down(&s);
+}
+
+/* The version after what is held has to follow it, looked at or walked to. */
+static void a_look_meets_a_break_in_the_links(void **state)
+{
+    (void)state;
+    scene s, t;
+    const uint8_t *bytes;
+    size_t size;
+    set_up(&s, 3);
+    set_up(&t, 2);
+    chain *c = world_chain(&s.w);
+    chain_forgive_gaps(c);
+    actor_publish(&t.p, 2);
+    actor_publish(&t.p, 1);
+    assert_true(mem_space_get(t.w.space, "manifest/00000000000000000004.manifest", &bytes, &size));
+    uint8_t *copy = mem_dup(bytes, size);
+    assert_non_null(copy);
+    assert_int_equal(mem_space_set(s.w.space, "manifest/00000000000000000004.manifest", copy, size),
+                     BW_OK);
+    assert_int_equal(look_ends(&s.w, c, 4), BW_CHAIN_BLOCKED);
+    assert_int_equal(chain_held(c)->version, 3);
+    chain_free(c);
+    mem_free(copy);
+    tear_down(&s);
+    tear_down(&t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -463,6 +605,10 @@ int main(void)
         cmocka_unit_test(a_manifest_of_another_namespace_is_met),
         cmocka_unit_test(a_break_in_the_links_is_met),
         cmocka_unit_test(polls_are_cheap),
+        cmocka_unit_test(a_look_ahead),
+        cmocka_unit_test(a_look_at_retired_names),
+        cmocka_unit_test(a_look_at_what_is_damaged),
+        cmocka_unit_test(a_look_meets_a_break_in_the_links),
         cmocka_unit_test(a_reader_far_behind_gallops),
         cmocka_unit_test(a_gap_check_meets_bad_segments),
         cmocka_unit_test(a_long_poll_meets_a_swept_segment),

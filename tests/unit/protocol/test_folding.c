@@ -176,6 +176,52 @@ static void a_fold_in_flight_gives_way(void **state)
     world_close(&w);
 }
 
+/* Publishes one batch, perhaps over a put of before. */
+static void actor_publish_over(actor *a)
+{
+    actor_begin_publish(a, 1, false);
+    (void)actor_drive(a);
+    actor_settle(a);
+}
+
+/* A segment that is put early holds up no commit before one must fold; what it says stays as it
+ * was asked for. */
+static void commits_go_on_over_a_segment_in_flight(void **state)
+{
+    (void)state;
+    world w;
+    actor p;
+    uint8_t bytes[256];
+    world_open(&w, &(world_options){.block_size = 4, .tail_cap = 256});
+    actor_start(&p, &w, "p");
+    actor_open(&p);
+    world_fault(&w, FAULT_KEEP, STORE_PUT, "segment/", 0, 1, STORE_PENDING);
+    while (w.kept_count == 0)
+        actor_publish_over(&p);
+    const machine_request *put = &w.kept[0];
+    assert_true(put->size <= sizeof bytes);
+    memcpy(bytes, put->bytes, put->size);
+    assert_true(commit_may_start(p.commit));
+    assert_true(commit_puts_segment(p.commit));
+    actor_publish_over(&p);
+    assert_int_equal(actor_report(&p)->end, COMMIT_DONE);
+    while (actor_report(&p)->end == COMMIT_DONE)
+        actor_publish_over(&p);
+    assert_int_equal(actor_report(&p)->end, COMMIT_RUNNING);
+    assert_int_equal(commit_counted(p.commit)->fold_waits, 1);
+    assert_int_equal(chain_held(p.chain)->ref_count, 0);
+    assert_memory_equal(bytes, put->bytes, put->size);
+    /* Its answer lets the right one be put. */
+    assert_true(actor_answer(&p, "segment/", true, STORE_PENDING));
+    assert_int_equal(actor_report(&p)->end, COMMIT_DONE);
+    actor_settle(&p);
+    assert_false(commit_puts_segment(p.commit));
+    assert_int_equal(chain_held(p.chain)->ref_count, 1);
+    assert_int_equal(world_check(&w), p.seq);
+    actor_stop(&p);
+    world_close(&w);
+}
+
 static uint8_t level_of(const manifest *m)
 {
     uint8_t level = 0;
@@ -289,6 +335,7 @@ static void an_index_in_flight_is_not_referred_to(void **state)
     run_without_index(&w, &p);
     assert_int_equal(actor_report(&p)->end, COMMIT_DONE);
     assert_true(commit_machine.running(p.commit)); /* the put is still out */
+    assert_true(commit_puts_segment(p.commit));
     assert_int_equal(level_of(chain_held(p.chain)), 0);
     actor_stop(&p);
     actor_stop(&q);
@@ -303,6 +350,7 @@ int main(void)
         cmocka_unit_test(a_fold_waits_until_it_is_durable),
         cmocka_unit_test(a_must_fold_that_is_denied_fails_the_commit),
         cmocka_unit_test(a_fold_in_flight_gives_way),
+        cmocka_unit_test(commits_go_on_over_a_segment_in_flight),
         cmocka_unit_test(a_merge_waits_until_it_is_durable),
         cmocka_unit_test(an_index_in_flight_is_not_referred_to),
     };

@@ -233,7 +233,7 @@ static void a_cursor_saved_beyond_the_end(void **state)
     assert_int_equal(handout_resume(h, &m, &c, &error), BW_OK);
     handout_advance(h, 1, 7);
     assert_int_equal(handout_step(h), 25);
-    assert_int_equal(handout_cursor(h, &m, &saved), BW_OK);
+    assert_int_equal(handout_cursor(h, m.version, &saved), BW_OK);
     assert_int_equal(handout_resume(again, &m, &saved, &error), BW_OK);
     assert_int_equal(handout_step(again), 25);
     m.sealed = true;
@@ -266,7 +266,7 @@ static void items_and_steps_in_order(void **state)
     assert_true(handout_at_end(h, &m));
 
     cursor saved;
-    assert_int_equal(handout_cursor(h, &m, &saved), BW_OK);
+    assert_int_equal(handout_cursor(h, m.version, &saved), BW_OK);
     assert_int_equal(saved.step, 9);
     assert_int_equal(saved.item, 0);
     assert_int_equal(saved.nonce, 45);
@@ -283,7 +283,7 @@ static void items_and_steps_in_order(void **state)
     handout_free(h);
     h = handout_of(0, 0);
     assert_int_equal(handout_start(h, &m, START_EARLIEST, 0, NULL), BW_OK);
-    assert_int_equal(handout_cursor(h, &m, &saved), BW_OK);
+    assert_int_equal(handout_cursor(h, m.version, &saved), BW_OK);
     assert_false(saved.has_nonce);
     cursor_free(&saved);
     handout_free(h);
@@ -292,7 +292,7 @@ static void items_and_steps_in_order(void **state)
 static uint64_t step_of_cursor(const handout *h, const manifest *m)
 {
     cursor saved;
-    assert_int_equal(handout_cursor(h, m, &saved), BW_OK);
+    assert_int_equal(handout_cursor(h, m->version, &saved), BW_OK);
     const uint64_t step = saved.step;
     assert_int_equal(saved.tag_count, 2);
     assert_true(saved.tags[1].first == 7 && saved.tags[1].last == TAG_ANY);
@@ -342,7 +342,7 @@ static void tags_pass_over_steps(void **state)
     /* The nonce is of the step that was handed out from. */
     cursor saved;
     uint64_t step;
-    assert_int_equal(handout_cursor(h, &m, &saved), BW_OK);
+    assert_int_equal(handout_cursor(h, m.version, &saved), BW_OK);
     assert_int_equal(handout_resume(unknowing, &m, &saved, NULL), BW_OK);
     assert_true(handout_nonce_step(unknowing, &m, &step));
     assert_int_equal(step, 3);

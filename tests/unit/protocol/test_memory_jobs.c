@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Memory runs out, or a hash cannot be computed, anywhere in a job's pins and in the sweep behind
  * them: nothing that can be reached is gone, and nothing else is left once all went through. */
-#include "scarcity.h"
+#include "insist.h"
 
 #include "protocol/reclaim.h"
 #include "retained.h"

@@ -123,12 +123,83 @@ static void test_damaged_or_too_large(void **state)
     close_all(&f);
 }
 
+/* Two departed producers, as an object, and what a manifest says of it. */
+static void make_page(page_ref *ref, uint8_t **bytes, size_t *size)
+{
+    const producer_entry entries[] = {{.id = view_text("a"), .epoch = 1, .finished = true},
+                                      {.id = view_text("b"), .epoch = 2, .finished = true}};
+    const page p = {.version = 4, .count = 2, .entries = (producer_entry *)(uintptr_t)entries};
+    buf out;
+    buf_init(&out, object_bytes_max(OBJECT_PAGE));
+    assert_int_equal(page_encode(&p, &out), BW_OK);
+    *bytes = buf_take(&out, size);
+    *ref = (page_ref){.version = 4, .nonce = 7, .bytes = *size, .entries = 2};
+    assert_int_equal(hash_bytes(*bytes, *size, &ref->hash), BW_OK);
+}
+
+static void test_the_page_that_is_meant(void **state)
+{
+    (void)state;
+    page_ref ref;
+    page p;
+    uint8_t *object = NULL;
+    bw_error error;
+    machine_reply reply = {.outcome = STORE_OK};
+    make_page(&ref, &reply.bytes, &reply.size);
+    const uint8_t *bytes = reply.bytes;
+    assert_int_equal(page_read(&reply, &ref, &p, &object, &error), BW_OK);
+    assert_null(reply.bytes);
+    assert_ptr_equal(object, bytes);
+    assert_int_equal(p.count, 2);
+    page_free(&p);
+    mem_free(object);
+}
+
+static void no_page(machine_reply *reply, const page_ref *ref, const char *why)
+{
+    page p;
+    uint8_t *object = NULL;
+    bw_error error;
+    const uint8_t *bytes = reply->bytes;
+    assert_int_equal(page_read(reply, ref, &p, &object, &error), BW_CORRUPT);
+    assert_null(object);
+    assert_ptr_equal(reply->bytes, bytes); /* still the driver's */
+    assert_non_null(strstr(error.message, why));
+}
+
+static void test_another_page_or_none(void **state)
+{
+    (void)state;
+    page_ref ref, other;
+    machine_reply reply = {.outcome = STORE_OK}, none = {.outcome = STORE_NOT_FOUND};
+    make_page(&ref, &reply.bytes, &reply.size);
+    other = ref;
+    other.hash.bytes[5] ^= 1u;
+    no_page(&reply, &other, "not the page");
+    other = ref;
+    other.bytes++;
+    no_page(&reply, &other, "not the page");
+    reply.bytes[reply.size / 2] ^= 1u;
+    no_page(&reply, &ref, "not the page");
+    /* The object that a manifest refers to, and no page for all that. */
+    assert_int_equal(hash_bytes(reply.bytes, reply.size, &ref.hash), BW_OK);
+    no_page(&reply, &ref, "");
+    mem_free(reply.bytes);
+    no_page(&none, &ref, "missing");
+    none = (machine_reply){.outcome = STORE_FATAL, .code = BW_TOO_LARGE};
+    no_page(&none, &ref, "larger than a page can be");
+    none = (machine_reply){.outcome = STORE_FATAL, .code = BW_CORRUPT, .message = "a directory"};
+    no_page(&none, &ref, "a directory");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_the_one_that_was_asked_for),
         cmocka_unit_test(test_another_one),
         cmocka_unit_test(test_damaged_or_too_large),
+        cmocka_unit_test(test_the_page_that_is_meant),
+        cmocka_unit_test(test_another_page_or_none),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -312,13 +312,50 @@ static void orphans_go_on_proof_only(void **state)
     assert_int_equal(r->orphans_deleted, 3);
     assert_int_equal(r->orphan_bytes, 18);
     assert_int_equal(r->strangers, 1);
+    assert_int_equal(r->staged_count, 2);
+    assert_int_equal(r->staged_objects, 2);
+    assert_int_equal(r->staged_bytes, 12);
+    for (uint32_t k = 0; k < 2; k++) {
+        assert_int_equal(r->staged[k].objects, 1);
+        assert_int_equal(r->staged[k].bytes, 6);
+        assert_true(strcmp(r->staged[k].producer, "p") == 0 ||
+                    strcmp(r->staged[k].producer, "q") == 0);
+    }
+    assert_string_not_equal(r->staged[0].producer, r->staged[1].producer);
     assert_int_equal(parts(&s), 48 - 25 - 3);
     assert_int_equal(pass(&s)->orphans_deleted, 0);
     /* Sealed, nobody publishes any more. */
     actor_begin_seal(&s.p, true);
     assert_true(actor_drive(&s.p));
     assert_int_equal(pass(&s)->orphans_deleted, 2);
+    assert_int_equal(reclaim_reported(s.reclaim)->staged_objects, 0);
     assert_int_equal(parts(&s), 17 + 1);
+    tear_down(&s);
+}
+
+/* Of more producers than a report has room for, there is the sum. */
+static void what_many_have_staged_is_summed(void **state)
+{
+    (void)state;
+    scene s;
+    actor more[RECLAIM_STAGED_MAX + 1];
+    set_up(&s, &(reclaim_options){.apply = false, .orphans = true});
+    for (uint32_t k = 0; k <= RECLAIM_STAGED_MAX; k++) {
+        char id[16];
+        (void)snprintf(id, sizeof id, "m%u", k);
+        actor_start(&more[k], &s.w, id);
+        actor_open(&more[k]);
+        plant(&s, id, 1, 1, 900 + k);
+        plant(&s, id, 1, 2, 950 + k);
+    }
+    const reclaim_report *r = pass(&s);
+    assert_int_equal(r->staged_count, RECLAIM_STAGED_MAX);
+    for (uint32_t k = 0; k < r->staged_count; k++)
+        assert_true(r->staged[k].objects >= 1 && r->staged[k].objects <= 2);
+    assert_int_equal(r->staged_objects, 2 * (RECLAIM_STAGED_MAX + 1));
+    assert_int_equal(r->staged_bytes, 12 * (RECLAIM_STAGED_MAX + 1));
+    for (uint32_t k = 0; k <= RECLAIM_STAGED_MAX; k++)
+        actor_stop(&more[k]);
     tear_down(&s);
 }
 
@@ -531,6 +568,7 @@ int main(void)
         cmocka_unit_test(a_dead_sweepers_work_is_taken_up),
         cmocka_unit_test(two_sweepers_agree),
         cmocka_unit_test(orphans_go_on_proof_only),
+        cmocka_unit_test(what_many_have_staged_is_summed),
         cmocka_unit_test(the_departed_move_to_the_page),
         cmocka_unit_test(a_page_that_lost_its_version_is_not_used),
         cmocka_unit_test(who_is_not_swept_does_not_hold_up_the_page),

@@ -213,10 +213,10 @@ static void take_cursor(job *j, story *s)
 {
     const manifest m = newest(s);
     cursor first, other;
-    assert_int_equal(handout_cursor(j->ranks[0][0], &m, &first), BW_OK);
+    assert_int_equal(handout_cursor(j->ranks[0][0], m.version, &first), BW_OK);
     for (uint32_t d = 0; d < j->dp; d++)
         for (uint32_t c = 0; c < COLUMNS; c++) {
-            assert_int_equal(handout_cursor(j->ranks[d][c], &m, &other), BW_OK);
+            assert_int_equal(handout_cursor(j->ranks[d][c], m.version, &other), BW_OK);
             assert_true(cursor_equal(&first, &other));
             cursor_free(&other);
         }

@@ -3,32 +3,6 @@
 /* Round trips, counted: all that a machine asks is asked at once, then all of it is answered. */
 #include "world.h"
 
-#include "base/alloc.h"
-#include "codec/small.h"
-
-#define ASKS_MAX 256u
-
-/* Runs a machine in rounds; the answers of one arrive in an order of their own. */
-static uint32_t rounds_of(world *w, const machine_type *type, void *self, bool backwards)
-{
-    uint32_t rounds = 0;
-    for (; type->running(self); rounds++) {
-        machine_request asked[ASKS_MAX];
-        uint32_t count = 0;
-        while (count < ASKS_MAX && type->next(self, &asked[count]))
-            count++;
-        assert_in_range(count, 1, ASKS_MAX - 1);
-        for (uint32_t i = 0; i < count; i++) {
-            const machine_request *request = &asked[backwards ? count - 1 - i : i];
-            machine_reply reply = {.id = request->id};
-            world_execute(w, request, &reply);
-            type->reply(self, w->now_ns, &reply);
-            mem_free(reply.bytes);
-        }
-    }
-    return rounds;
-}
-
 /* `version`: what must be held in the end. */
 static uint32_t rounds_to_open(world *w, uint64_t version, bool backwards)
 {
@@ -36,21 +10,12 @@ static uint32_t rounds_to_open(world *w, uint64_t version, bool backwards)
     bw_error error;
     assert_int_equal(chain_new(++w->seed, NULL, &c), BW_OK);
     chain_start(c, CHAIN_OPEN, w->now_ns);
-    const uint32_t rounds = rounds_of(w, &chain_machine, c, backwards);
+    const uint32_t rounds = world_rounds(w, &chain_machine, c, backwards);
     assert_int_equal(chain_result(c, &error), BW_OK);
     assert_true(chain_is_newest(c));
     assert_int_equal(chain_held(c)->version, version);
     chain_free(c);
     return rounds;
-}
-
-static void hint_at(world *w, uint64_t version)
-{
-    buf out;
-    buf_init(&out, object_bytes_max(OBJECT_HINT));
-    assert_int_equal(hint_encode(w->genesis.uuid, version, &out), BW_OK);
-    assert_int_equal(mem_space_set(w->space, "hint", out.data, out.size), BW_OK);
-    buf_free(&out);
 }
 
 static void grow(actor *a, uint64_t version)
@@ -71,7 +36,7 @@ static void a_cold_open_by_the_newest_takes_three(void **state)
     actor_open(&p);
     for (uint64_t version = 3; version <= 130; version++) {
         grow(&p, version);
-        hint_at(&w, version);
+        world_hint(&w, version);
         const uint32_t rounds = version % 64 == 63 ? 4 : 3;
         assert_int_equal(rounds_to_open(&w, version, false), rounds);
         assert_int_equal(rounds_to_open(&w, version, true), rounds);
@@ -92,7 +57,7 @@ static void an_old_hint_costs_a_few_more(void **state)
     actor_open(&p);
     grow(&p, 100);
     for (uint64_t version = 60; version <= 99; version++) {
-        hint_at(&w, version);
+        world_hint(&w, version);
         const uint32_t rounds = rounds_to_open(&w, 100, version % 2 == 0);
         assert_int_equal(rounds_to_open(&w, 100, version % 2 == 1), rounds);
         /* The next of it, or what lies a power of two ahead with nothing between to look for. */

@@ -10,6 +10,7 @@
 
 #define STEPS_MAX 200000u
 #define NO_DEADLINE TIME_NEVER
+#define ROUND_ASKS_MAX 256u
 
 /* ---- the world ---- */
 
@@ -387,6 +388,7 @@ void actor_begin_publish(actor *a, uint32_t count, bool finish)
                                      .descriptors = a->batch,
                                      .states = a->states,
                                      .count = count,
+                                     .takes_turn = a->takes_turns,
                                      .finish = finish}};
     commit_start(a->commit, &a->intent, view_text(a->id), a->world->now_ns, deadline(a->world));
 }
@@ -469,6 +471,35 @@ void actor_commit(actor *a, const intent *i)
 }
 
 /* ---- others ---- */
+
+uint32_t world_rounds(world *w, const machine_type *type, void *self, bool backwards)
+{
+    uint32_t rounds = 0;
+    for (; type->running(self); rounds++) {
+        machine_request asked[ROUND_ASKS_MAX];
+        uint32_t count = 0;
+        while (count < ROUND_ASKS_MAX && type->next(self, &asked[count]))
+            count++;
+        assert_in_range(count, 1, ROUND_ASKS_MAX - 1);
+        for (uint32_t i = 0; i < count; i++) {
+            const machine_request *request = &asked[backwards ? count - 1 - i : i];
+            machine_reply reply = {.id = request->id};
+            world_execute(w, request, &reply);
+            type->reply(self, w->now_ns, &reply);
+            mem_free(reply.bytes);
+        }
+    }
+    return rounds;
+}
+
+void world_hint(world *w, uint64_t version)
+{
+    buf out;
+    buf_init(&out, object_bytes_max(OBJECT_HINT));
+    assert_int_equal(hint_encode(w->genesis.uuid, version, &out), BW_OK);
+    assert_int_equal(mem_space_set(w->space, "hint", out.data, out.size), BW_OK);
+    buf_free(&out);
+}
 
 bw_status world_walk(world *w, chain *c, chain_goal goal)
 {

@@ -84,6 +84,11 @@ void world_calm(world *w); /* no faults any more */
 /** Drives until the machine no longer runs; the clock jumps to what is due. Fails the test when it
  * gets stuck. False: a request is held, or nothing is left to do but to answer what is kept. */
 bool world_run(world *w, const machine_type *type, void *self);
+/** Drives in rounds: all that the machine asks is asked at once, then all of it is answered, in one
+ * order or the other. Returns how many. */
+uint32_t world_rounds(world *w, const machine_type *type, void *self, bool backwards);
+/** Writes the hint. */
+void world_hint(world *w, uint64_t version);
 /** Called around each call of a machine: true before, false after it. */
 extern void (*world_turn)(bool its);
 /** Lets the held request happen now and answers it: with what came of it (STORE_PENDING) or with
@@ -119,6 +124,7 @@ typedef struct actor {
     uint32_t epoch;
     uint64_t seq, offset;
     uint64_t call; /* of the publish begun last: each makes new nonces */
+    bool takes_turns;
     intent intent;
     descriptor batch[64];
     view states[64];

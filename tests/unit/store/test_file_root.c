@@ -69,6 +69,8 @@ static void test_paths_that_cannot_be(void **state)
     assert_refused(below(root, "file/below"), &writing, BW_INVALID, "Not a directory");
     assert_refused("", &reading, BW_NO_NAMESPACE, "no directory");
     assert_refused("", &writing, BW_NO_NAMESPACE, "no directory");
+    assert_refused("/proc/run7/space", &writing, BW_UNSUPPORTED, "/proc/run7/space cannot be made");
+    assert_refused("/proc/run7/space", &reading, BW_NO_NAMESPACE, "no directory");
     char *long_path = malloc(6000);
     memset(long_path, 'a', 5999);
     long_path[5999] = '\0';

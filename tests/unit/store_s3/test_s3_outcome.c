@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Each row of the table, said a second time: what (status, code) means to a create and to all else.
  */
-#include "store_s3/s3_outcome.h"
+#include "store_s3/s3_internal.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -75,7 +75,7 @@ static const expected rows[] = {
 
 static void assert_found(int status, const char *code, const expected *e)
 {
-    const s3_outcome *found = s3_outcome_find(status, code);
+    const net_outcome *found = net_outcome_find(&s3_outcomes, status, code);
     if (found->create != e->create || found->other != e->other || found->meaning != e->meaning)
         fail_msg("%d %s: %s, %s", status, code, store_outcome_name(found->create),
                  store_outcome_name(found->other));
@@ -84,12 +84,12 @@ static void assert_found(int status, const char *code, const expected *e)
 static void test_every_row(void **state)
 {
     (void)state;
-    size_t count = 0;
-    const s3_outcome *all = s3_outcome_rows(&count);
+    const size_t count = s3_outcomes.count;
+    const net_outcome *all = s3_outcomes.rows;
     assert_int_equal(count, sizeof rows / sizeof rows[0]);
     for (size_t i = 0; i < count; i++) {
         assert_found(rows[i].status, rows[i].code, &rows[i]);
-        assert_ptr_equal(s3_outcome_find(rows[i].status, rows[i].code), &all[i]);
+        assert_ptr_equal(net_outcome_find(&s3_outcomes, rows[i].status, rows[i].code), &all[i]);
         assert_string_not_equal(all[i].source, "");
         /* A create never ends in an outcome of the others, and they not in one of its own. */
         assert_true(all[i].create >= STORE_CREATED || all[i].create == STORE_RETRY ||
@@ -113,7 +113,7 @@ static void test_what_nobody_knows(void **state)
     (void)state;
     static const int statuses[] = {0, 100, 299, 500, 503, 504, 599, 999, -1, 1000};
     for (size_t i = 0; i < sizeof statuses / sizeof statuses[0]; i++) {
-        const s3_outcome *row = s3_outcome_find(statuses[i], "SomethingNew");
+        const net_outcome *row = net_outcome_find(&s3_outcomes, statuses[i], "SomethingNew");
         assert_int_equal(row->create, STORE_UNKNOWN);
         assert_int_equal(row->other, STORE_RETRY);
     }

@@ -12,7 +12,7 @@
 static void test_errors(void **state)
 {
     (void)state;
-    s3_error e;
+    net_error e;
     static const char whole[] =
         "<?xml version=\"1.0\"?><Error><Code>InvalidRange</Code><Message>not\n"
         "satisfiable \xc3\xa9</Message><ActualObjectSize>10</ActualObjectSize>"

@@ -1,16 +1,25 @@
 // SPDX-FileCopyrightText: The BatchWeave authors
 // SPDX-License-Identifier: Apache-2.0
-#include "scarcity.h"
+#include "tests/unit/scarcity.h"
 
+#include "base/hash.h"
+#include "base/rng.h"
 #include <stdlib.h>
 
 struct scarcity scarcity;
 static rng dice;
 
+void scarcity_dice(uint64_t seed, uint32_t one_in)
+{
+    rng_seed(&dice, seed);
+    scarcity.one_in = one_in;
+}
+
 static bool fails(void)
 {
     if (!scarcity.scarce)
         return false;
+    scarcity.seen++;
     if (scarcity.nth > 0) {
         if (scarcity.nth > 1) {
             scarcity.nth--;
@@ -24,31 +33,47 @@ static bool fails(void)
     return true;
 }
 
+static void *counted(void *memory)
+{
+    scarcity.live += memory != NULL;
+    return memory;
+}
+
 /* The linker gives these names. */
 void *__real_malloc(size_t bytes);
 void *__real_calloc(size_t count, size_t bytes);
 void *__real_realloc(void *memory, size_t bytes);
+void __real_free(void *memory);
 bw_status __real_hash_bytes(const void *bytes, size_t size, hash128 *out);
 bw_status __real_hash_pieces(const hash_piece *pieces, size_t count, hash128 *out);
 void *__wrap_malloc(size_t bytes);
 void *__wrap_calloc(size_t count, size_t bytes);
 void *__wrap_realloc(void *memory, size_t bytes);
+void __wrap_free(void *memory);
 bw_status __wrap_hash_bytes(const void *bytes, size_t size, hash128 *out);
 bw_status __wrap_hash_pieces(const hash_piece *pieces, size_t count, hash128 *out);
 
 void *__wrap_malloc(size_t bytes)
 {
-    return fails() ? NULL : __real_malloc(bytes);
+    return counted(fails() ? NULL : __real_malloc(bytes));
 }
 
 void *__wrap_calloc(size_t count, size_t bytes)
 {
-    return fails() ? NULL : __real_calloc(count, bytes);
+    return counted(fails() ? NULL : __real_calloc(count, bytes));
 }
 
 void *__wrap_realloc(void *memory, size_t bytes)
 {
-    return fails() ? NULL : __real_realloc(memory, bytes);
+    void *moved = fails() ? NULL : __real_realloc(memory, bytes);
+    scarcity.live += memory == NULL && moved != NULL;
+    return moved;
+}
+
+void __wrap_free(void *memory)
+{
+    scarcity.live -= memory != NULL;
+    __real_free(memory);
 }
 
 bw_status __wrap_hash_bytes(const void *bytes, size_t size, hash128 *out)
@@ -59,37 +84,4 @@ bw_status __wrap_hash_bytes(const void *bytes, size_t size, hash128 *out)
 bw_status __wrap_hash_pieces(const hash_piece *pieces, size_t count, hash128 *out)
 {
     return fails() ? BW_NOMEM : __real_hash_pieces(pieces, count, out);
-}
-
-static void machines_turn(bool its)
-{
-    scarcity.scarce = its;
-}
-
-void scarcity_begin(uint64_t seed, uint32_t odds)
-{
-    rng_seed(&dice, seed);
-    scarcity.one_in = odds;
-    world_turn = machines_turn;
-}
-
-void scarcity_end(void)
-{
-    world_turn = NULL;
-    scarcity.scarce = false;
-}
-
-void insist_open(actor *a, bool reopen)
-{
-    for (uint32_t tries = 0; tries < TRIES_MAX; tries++) {
-        actor_begin_open(a, reopen);
-        assert_true(actor_drive(a));
-        const commit_report *r = actor_report(a);
-        if (r->end == COMMIT_DONE) {
-            actor_settle(a);
-            return;
-        }
-        assert_int_equal(r->status, BW_NOMEM);
-    }
-    fail_msg("%u tries were not enough", TRIES_MAX);
 }

@@ -5,10 +5,9 @@
  * winner, whose bytes it holds, and every other one hears so. An UNKNOWN is asked again, as the
  * commit protocol does it.
  *
- *   race_s3 ENDPOINT BUCKET PREFIX PROCESSES NAMES BYTES
+ *   store_race URL PROCESSES NAMES BYTES
  */
-#include "base/clock.h"
-#include "store_s3/s3_store.h"
+#include "api/place.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -29,7 +28,7 @@ typedef struct board {
 } board;
 
 typedef struct plan {
-    const char *endpoint, *bucket, *prefix;
+    const char *url;
     unsigned processes, names;
     size_t bytes;
     board *board;
@@ -37,16 +36,9 @@ typedef struct plan {
 
 static store *open_store(const plan *p)
 {
-    const s3_options options = {.bucket = p->bucket,
-                                .prefix = p->prefix,
-                                .endpoint = p->endpoint,
-                                .region = "",
-                                .profile = "",
-                                .ca_file = "",
-                                .request_timeout_ns = 60 * NS_PER_S};
     bw_error *error = bw_error_new();
     store *s = NULL;
-    if (s3_store_open(&options, &s, error) != BW_OK) {
+    if (place_open(p->url, NULL, true, &s, error) != BW_OK) {
         (void)fprintf(stderr, "%s\n", bw_error_message(error));
         exit(1);
     }
@@ -158,17 +150,15 @@ int main(int count, char **words)
 {
     plan p = {0};
     pid_t children[PROCESSES_MAX];
-    if (count == 7) {
-        p = (plan){.endpoint = words[1],
-                   .bucket = words[2],
-                   .prefix = words[3],
-                   .processes = (unsigned)strtoul(words[4], NULL, 10),
-                   .names = (unsigned)strtoul(words[5], NULL, 10),
-                   .bytes = strtoul(words[6], NULL, 10)};
+    if (count == 5) {
+        p = (plan){.url = words[1],
+                   .processes = (unsigned)strtoul(words[2], NULL, 10),
+                   .names = (unsigned)strtoul(words[3], NULL, 10),
+                   .bytes = strtoul(words[4], NULL, 10)};
     }
     if (p.processes < 1 || p.processes > PROCESSES_MAX || p.names < 1 || p.names > NAMES_MAX ||
         p.bytes < sizeof(unsigned)) {
-        (void)fprintf(stderr, "%s ENDPOINT BUCKET PREFIX PROCESSES NAMES BYTES\n", words[0]);
+        (void)fprintf(stderr, "%s URL PROCESSES NAMES BYTES\n", words[0]);
         return 2;
     }
     bool well = start(&p, children);

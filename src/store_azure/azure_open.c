@@ -1,0 +1,201 @@
+// SPDX-FileCopyrightText: The BatchWeave authors
+// SPDX-License-Identifier: Apache-2.0
+#include "base/alloc.h"
+#include "store_azure/azure_internal.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define KEY_BYTES_MAX 256u
+
+/* ---- calls and backends ---- */
+
+static void clear_call(net_call *net, bool final)
+{
+    azure_call *call = azure_call_of(net);
+    xml_free(call->reader);
+    call->reader = NULL;
+    azure_page_clear(&call->page);
+    /* The URL may hold a shared access signature. */
+    buf *const hidden[] = {&call->url, &call->authorization};
+    for (size_t i = 0; i < sizeof hidden / sizeof hidden[0]; i++) {
+        if (hidden[i]->data != NULL)
+            secret_wipe(hidden[i]->data, hidden[i]->capacity);
+    }
+    if (!final)
+        return;
+    buf_free(&call->path);
+    buf_free(&call->url);
+    buf_free(&call->authorization);
+}
+
+static void free_backend(net_backend *net)
+{
+    azure_backend *b = (azure_backend *)net;
+    secret_clear(&b->key);
+    secret_clear(&b->token);
+    mem_free(b->account);
+    mem_free(b->origin);
+    mem_free(b->folder);
+    mem_free(b->prefix);
+    mem_free(b);
+}
+
+const net_dialect azure_dialect = {
+    .name = "azure",
+    .outcomes = &azure_outcomes,
+    .call_bytes = sizeof(azure_call),
+    .build = azure_request_build,
+    .error = azure_error,
+    .sink = azure_list_sink,
+    .end = azure_list_end,
+    .clear = clear_call,
+    .free_backend = free_backend,
+};
+
+/* ---- keys ---- */
+
+static const char *variable(const char *name)
+{
+    const char *value = getenv(name);
+    return value != NULL ? value : "";
+}
+
+/* The account's key is base64 of bytes. */
+static bw_status take_key(azure_backend *b, const char *text, size_t size, bw_error *error)
+{
+    uint8_t bytes[KEY_BYTES_MAX];
+    size_t count = 0;
+    if (size > KEY_BYTES_MAX || !digest_base64_decode(text, size, bytes, &count))
+        return error_set(error, BW_INVALID, "the account's key is no base64");
+    const bw_status status = secret_set(&b->key, (const char *)bytes, count);
+    secret_wipe(bytes, sizeof bytes);
+    return status == BW_OK ? BW_OK : error_set(error, status, "no memory for a key");
+}
+
+static bw_status take_token(azure_backend *b, const char *text, size_t size, bw_error *error)
+{
+    if (size > 0 && *text == '?') {
+        text++;
+        size--;
+    }
+    const bw_status status = secret_set(&b->token, text, size);
+    return status == BW_OK ? BW_OK : error_set(error, status, "no memory for a token");
+}
+
+/** name=value; …: the value of `name`, or NULL. */
+static const char *setting(const char *text, const char *name, size_t *size)
+{
+    const size_t name_size = strlen(name);
+    while (*text != '\0') {
+        const size_t whole = strcspn(text, ";");
+        if (whole > name_size && strncmp(text, name, name_size) == 0 && text[name_size] == '=') {
+            *size = whole - name_size - 1;
+            return text + name_size + 1;
+        }
+        text += whole + (text[whole] == ';');
+    }
+    return NULL;
+}
+
+static bw_status take_connection(azure_backend *b, const char *text, bw_error *error)
+{
+    size_t size = 0;
+    const char *account = setting(text, "AccountName", &size);
+    if (account != NULL && (strlen(b->account) != size || memcmp(account, b->account, size) != 0))
+        return error_set(error, BW_INVALID,
+                         "AZURE_STORAGE_CONNECTION_STRING is of another account than %s",
+                         b->account);
+    const char *key = setting(text, "AccountKey", &size);
+    if (key != NULL)
+        return take_key(b, key, size, error);
+    const char *token = setting(text, "SharedAccessSignature", &size);
+    if (token != NULL)
+        return take_token(b, token, size, error);
+    return error_set(error, BW_INVALID,
+                     "AZURE_STORAGE_CONNECTION_STRING has neither AccountKey nor "
+                     "SharedAccessSignature");
+}
+
+static bw_status find_key(azure_backend *b, bw_error *error)
+{
+    const char *key = variable("AZURE_STORAGE_KEY");
+    const char *token = variable("AZURE_STORAGE_SAS_TOKEN");
+    const char *connection = variable("AZURE_STORAGE_CONNECTION_STRING");
+    if (*key != '\0')
+        return take_key(b, key, strlen(key), error);
+    if (*token != '\0')
+        return take_token(b, token, strlen(token), error);
+    if (*connection != '\0')
+        return take_connection(b, connection, error);
+    return error_set(error, BW_DENIED,
+                     "no key for the account %s: set AZURE_STORAGE_KEY, AZURE_STORAGE_SAS_TOKEN or "
+                     "AZURE_STORAGE_CONNECTION_STRING; anonymous=true goes without",
+                     b->account);
+}
+
+/* ---- the place ---- */
+
+static bw_status check_names(const azure_options *options, bw_error *error)
+{
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789-";
+    const size_t account = strlen(options->account);
+    const size_t container = strlen(options->container);
+    if (account < 3 || account > 24 || strspn(options->account, letters) != account ||
+        strchr(options->account, '-') != NULL)
+        return error_set(
+            error, BW_INVALID,
+            "\"%.60s\" is no name of a storage account: 3 to 24 lower-case letters and "
+            "digits",
+            options->account);
+    if (container < 3 || container > 63 || strspn(options->container, letters) != container ||
+        options->container[0] == '-')
+        return error_set(error, BW_INVALID,
+                         "\"%.100s\" is no name of a container: 3 to 63 lower-case letters, digits "
+                         "and hyphens",
+                         options->container);
+    return net_check_prefix(options->prefix, AZURE_PREFIX_MAX, error);
+}
+
+static bw_status set_place(const azure_options *options, azure_backend *b, bw_error *error)
+{
+    uri_origin origin;
+    bw_status status = BW_OK;
+    char text[URI_HOST_MAX + 32];
+    char port[8] = "";
+    (void)snprintf(text, sizeof text, "https://%s.blob.core.windows.net", options->account);
+    BW_TRY(net_find_origin(options->endpoint[0] != '\0' ? options->endpoint : text,
+                           options->plain_http, &origin, error));
+    if (origin.port != 0)
+        (void)snprintf(port, sizeof port, ":%u", origin.port);
+    b->account = net_text(&status, "%s", options->account);
+    b->origin = net_text(&status, "%s%s%s", origin.tls ? "https://" : "http://", origin.host, port);
+    b->folder = options->account_in_path
+                    ? net_text(&status, "/%s/%s", options->account, options->container)
+                    : net_text(&status, "/%s", options->container);
+    b->prefix = net_text(&status, "%s%s", options->prefix, options->prefix[0] != '\0' ? "/" : "");
+    b->net.name = net_text(&status, "az://%s/%s", options->account, options->container);
+    if (options->ca_file[0] != '\0')
+        b->net.ca_file = net_text(&status, "%s", options->ca_file);
+    if (status != BW_OK)
+        return error_set(error, status, "no memory for a store");
+    b->net.key_bytes_max = STORE_KEY_MAX - (uint32_t)strlen(b->prefix);
+    return BW_OK;
+}
+
+bw_status azure_store_open(const azure_options *options, store **out, bw_error *error)
+{
+    BW_TRY(check_names(options, error));
+    azure_backend *b = mem_zalloc(sizeof *b);
+    if (b == NULL)
+        return error_set(error, BW_NOMEM, "no memory for a store");
+    net_backend_init(&b->net, &azure_dialect, options->request_timeout_ns, options->plain_http);
+    bw_status status = set_place(options, b, error);
+    if (status == BW_OK && !options->anonymous)
+        status = find_key(b, error);
+    if (status == BW_OK)
+        status = net_store_new(&b->net, out, error);
+    net_backend_release(&b->net); /* the handle has its own reference */
+    return status;
+}

@@ -1,0 +1,69 @@
+// SPDX-FileCopyrightText: The BatchWeave authors
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * What the files of the GCS store share; store_net does what all stores behind HTTP do.
+ *
+ *   gcs_open.c      options to a backend
+ *   gcs_request.c   an operation as a request
+ *   gcs_json.c      what the server says
+ *   gcs_outcome.c   the table of answers
+ */
+#ifndef STORE_GCS_GCS_INTERNAL_H
+#define STORE_GCS_GCS_INTERNAL_H
+
+#include "http/secret.h"
+#include "http/uri.h"
+#include "store_gcs/gcs_store.h"
+#include "store_net/net_store.h"
+
+#define GCS_PAGE_BYTES_MAX (16u << 20)
+
+extern const net_outcomes gcs_outcomes;
+extern const net_dialect gcs_dialect;
+
+typedef struct gcs_backend {
+    net_backend net;
+    char *origin; /* https://host:port */
+    char *bucket;
+    char *prefix;         /* "" or with a slash behind it */
+    secret authorization; /* "Bearer …"; not set anonymously */
+} gcs_backend;
+
+typedef struct gcs_call {
+    net_call net;
+    buf url;
+    char range[64];
+    buf page; /* of a listing */
+} gcs_call;
+
+static inline gcs_call *gcs_call_of(net_call *call)
+{
+    return (gcs_call *)call;
+}
+
+static inline gcs_backend *gcs_backend_of(const net_call *call)
+{
+    return (gcs_backend *)call->owner->backend;
+}
+
+bw_status gcs_request_build(net_call *call);
+void gcs_error(const net_call *call, net_error *out);
+bool gcs_object(const net_call *call, uint64_t *bytes, int64_t *modified_ms);
+bool gcs_list_sink(net_call *call, const uint8_t *bytes, size_t size);
+bool gcs_list_end(net_call *call);
+
+/** What a page says, for tests and fuzzing: entries after `after`, the prefix taken off, at most
+ * `max`. */
+typedef struct gcs_page {
+    const char *prefix, *after;
+    bool any;
+    size_t max;
+    store_list *list;
+    bool follows;                 /* there is another page, or more of this one */
+    char last[STORE_KEY_MAX + 1]; /* of all names that came */
+} gcs_page;
+/** BW_CORRUPT: it is none; BW_NOMEM. */
+bw_status gcs_page_parse(gcs_page *page, const void *bytes, size_t size);
+void gcs_error_parse(const void *bytes, size_t size, net_error *out);
+
+#endif

@@ -1,0 +1,118 @@
+// SPDX-FileCopyrightText: The BatchWeave authors
+// SPDX-License-Identifier: Apache-2.0
+#include "base/alloc.h"
+#include "store_gcs/gcs_internal.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define TOKEN_BYTES_MAX 16384u
+
+static void clear_call(net_call *net, bool final)
+{
+    gcs_call *call = gcs_call_of(net);
+    if (!final)
+        return;
+    buf_free(&call->url);
+    buf_free(&call->page);
+}
+
+static void free_backend(net_backend *net)
+{
+    gcs_backend *b = (gcs_backend *)net;
+    secret_clear(&b->authorization);
+    mem_free(b->origin);
+    mem_free(b->bucket);
+    mem_free(b->prefix);
+    mem_free(b);
+}
+
+const net_dialect gcs_dialect = {
+    .name = "gcs",
+    .outcomes = &gcs_outcomes,
+    .call_bytes = sizeof(gcs_call),
+    .build = gcs_request_build,
+    .error = gcs_error,
+    .object = gcs_object,
+    .confirms_absence = true,
+    .sink = gcs_list_sink,
+    .end = gcs_list_end,
+    .clear = clear_call,
+    .free_backend = free_backend,
+};
+
+static bw_status check_bucket(const char *bucket, bw_error *error)
+{
+    static const char legal[] = "abcdefghijklmnopqrstuvwxyz0123456789.-_";
+    const size_t size = strlen(bucket);
+    if (size < 3 || size > 222 || strspn(bucket, legal) != size || bucket[0] == '.' ||
+        bucket[0] == '-')
+        return error_set(error, BW_INVALID,
+                         "\"%.100s\" is no name of a bucket: lower-case letters, digits, dots, "
+                         "hyphens and underscores",
+                         bucket);
+    return BW_OK;
+}
+
+static bw_status find_token(gcs_backend *b, bw_error *error)
+{
+    static const char scheme[] = {'B', 'e', 'a', 'r', 'e', 'r', ' '};
+    const char *token = getenv("GOOGLE_OAUTH_ACCESS_TOKEN");
+    const size_t size = token != NULL ? strlen(token) : 0;
+    if (size == 0 || size > TOKEN_BYTES_MAX)
+        return error_set(error, size == 0 ? BW_DENIED : BW_INVALID,
+                         "no token for Google Cloud Storage: set GOOGLE_OAUTH_ACCESS_TOKEN (gcloud "
+                         "auth print-access-token); anonymous=true goes without");
+    buf text;
+    buf_init(&text, sizeof scheme + size);
+    (void)buf_reserve(&text, sizeof scheme + size); /* growing would leave copies behind */
+    buf_put(&text, scheme, sizeof scheme);
+    buf_put(&text, token, size);
+    bw_status status = buf_status(&text);
+    if (status == BW_OK) {
+        status = secret_set(&b->authorization, (const char *)text.data, text.size);
+        secret_wipe(text.data, text.size);
+    }
+    buf_free(&text);
+    return status == BW_OK ? BW_OK : error_set(error, status, "no memory for a token");
+}
+
+static bw_status set_place(const gcs_options *options, gcs_backend *b, bw_error *error)
+{
+    uri_origin origin;
+    bw_status status = BW_OK;
+    char port[8] = "";
+    const char *endpoint =
+        options->endpoint[0] != '\0' ? options->endpoint : "https://storage.googleapis.com";
+    BW_TRY(net_find_origin(endpoint, options->plain_http, &origin, error));
+    if (origin.port != 0)
+        (void)snprintf(port, sizeof port, ":%u", origin.port);
+    b->origin = net_text(&status, "%s%s%s", origin.tls ? "https://" : "http://", origin.host, port);
+    b->bucket = net_text(&status, "%s", options->bucket);
+    b->prefix = net_text(&status, "%s%s", options->prefix, options->prefix[0] != '\0' ? "/" : "");
+    b->net.name = net_text(&status, "gs://%s", options->bucket);
+    if (options->ca_file[0] != '\0')
+        b->net.ca_file = net_text(&status, "%s", options->ca_file);
+    if (status != BW_OK)
+        return error_set(error, status, "no memory for a store");
+    b->net.key_bytes_max = STORE_KEY_MAX - (uint32_t)strlen(b->prefix);
+    return BW_OK;
+}
+
+bw_status gcs_store_open(const gcs_options *options, store **out, bw_error *error)
+{
+    BW_TRY(check_bucket(options->bucket, error));
+    BW_TRY(net_check_prefix(options->prefix, GCS_PREFIX_MAX, error));
+    gcs_backend *b = mem_zalloc(sizeof *b);
+    if (b == NULL)
+        return error_set(error, BW_NOMEM, "no memory for a store");
+    net_backend_init(&b->net, &gcs_dialect, options->request_timeout_ns, options->plain_http);
+    bw_status status = set_place(options, b, error);
+    if (status == BW_OK && !options->anonymous)
+        status = find_token(b, error);
+    if (status == BW_OK)
+        status = net_store_new(&b->net, out, error);
+    net_backend_release(&b->net); /* the handle has its own reference */
+    return status;
+}

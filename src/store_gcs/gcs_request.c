@@ -1,0 +1,125 @@
+// SPDX-FileCopyrightText: The BatchWeave authors
+// SPDX-License-Identifier: Apache-2.0
+#include "store_gcs/gcs_internal.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define URL_MAX_BYTES 16384u
+#define LIST_MAX_DEFAULT 1000u
+
+static void put_encoded(buf *out, const char *text)
+{
+    uri_encode(out, text, strlen(text), false);
+}
+
+/* …/b/BUCKET/o/KEY, all of the key in one segment. */
+static void put_object(gcs_call *call, const char *query)
+{
+    const gcs_backend *b = gcs_backend_of(&call->net);
+    buf_printf(&call->url, "%s/storage/v1/b/", b->origin);
+    put_encoded(&call->url, b->bucket);
+    buf_put_text(&call->url, "/o/");
+    put_encoded(&call->url, b->prefix);
+    put_encoded(&call->url, net_call_key(&call->net));
+    buf_put_text(&call->url, query);
+}
+
+static void put_upload(gcs_call *call)
+{
+    const gcs_backend *b = gcs_backend_of(&call->net);
+    buf_printf(&call->url, "%s/upload/storage/v1/b/", b->origin);
+    put_encoded(&call->url, b->bucket);
+    buf_put_text(&call->url, "/o?uploadType=media&fields=name&name=");
+    put_encoded(&call->url, b->prefix);
+    put_encoded(&call->url, net_call_key(&call->net));
+    if (call->net.op->kind == STORE_CREATE)
+        buf_put_text(&call->url, "&ifGenerationMatch=0");
+}
+
+/* startOffset is the first name that may come, so one more is asked for. */
+static void put_list(gcs_call *call)
+{
+    const gcs_backend *b = gcs_backend_of(&call->net);
+    const store_op *op = call->net.op;
+    const uint32_t wanted =
+        op->list_max == 0 || op->list_max >= LIST_MAX_DEFAULT ? LIST_MAX_DEFAULT : op->list_max + 1;
+    buf_printf(&call->url, "%s/storage/v1/b/", b->origin);
+    put_encoded(&call->url, b->bucket);
+    buf_printf(&call->url,
+               "/o?fields=items(name%%2Csize%%2Cupdated)%%2CnextPageToken&maxResults=%" PRIu32
+               "&prefix=",
+               wanted);
+    put_encoded(&call->url, b->prefix);
+    put_encoded(&call->url, op->key);
+    if (call->net.after[0] != '\0') {
+        buf_put_text(&call->url, "&startOffset=");
+        put_encoded(&call->url, b->prefix);
+        put_encoded(&call->url, call->net.after);
+    }
+}
+
+static void put_url(gcs_call *call)
+{
+    net_call *net = &call->net;
+    net->method = HTTP_GET;
+    if (net->asks_size || net->asks_absence) {
+        put_object(call, "?fields=size%2Cupdated");
+        return;
+    }
+    switch (net->op->kind) {
+    case STORE_PUT:
+    case STORE_CREATE:
+        net->method = HTTP_POST;
+        put_upload(call);
+        break;
+    case STORE_LIST:
+        put_list(call);
+        break;
+    case STORE_DELETE:
+        net->method = HTTP_DELETE;
+        put_object(call, "");
+        break;
+    case STORE_HEAD:
+        put_object(call, "?fields=size%2Cupdated");
+        break;
+    default:
+        put_object(call, "?alt=media");
+        break;
+    }
+}
+
+static void add(http_request *r, const char *name, const char *value)
+{
+    if (value[0] != '\0')
+        r->headers[r->header_count++] = (http_header){name, value};
+}
+
+bw_status gcs_request_build(net_call *net)
+{
+    gcs_call *call = gcs_call_of(net);
+    const store_op *op = net->op;
+    http_request *r = &net->http;
+    if (call->url.max == 0) {
+        buf_init(&call->url, URL_MAX_BYTES);
+        buf_init(&call->page, GCS_PAGE_BYTES_MAX);
+    }
+    buf_reset(&call->url);
+    buf_reset(&call->page);
+    put_url(call);
+    call->range[0] = '\0';
+    if (op->kind == STORE_READ && !net->asks_size && !net->asks_absence)
+        (void)snprintf(call->range, sizeof call->range, "bytes=%" PRIu64 "-%" PRIu64, op->offset,
+                       op->offset + op->length - 1);
+    if (net->method == HTTP_POST) {
+        r->pieces = op->pieces;
+        r->piece_count = op->piece_count;
+        r->body_bytes = store_op_bytes(op);
+        add(r, "content-type", "application/octet-stream");
+    }
+    add(r, "range", call->range);
+    add(r, "authorization", secret_text(&gcs_backend_of(net)->authorization));
+    r->url = buf_text(&call->url);
+    return buf_status(&call->url) == BW_OK ? BW_OK : BW_NOMEM;
+}
