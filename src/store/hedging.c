@@ -94,15 +94,25 @@ static int64_t quantile_ns(const hedging_times *t, float share)
 
 /* ---- reads ---- */
 
-int64_t hedging_began(hedging *h, uint32_t class)
+/* 0: too little is known. */
+static int64_t patience_ns(const hedging_times *t)
 {
-    const hedging_times *t = &h->times[class];
-    h->tokens = h->tokens + SHARE < TOKENS_MAX ? h->tokens + SHARE : TOKENS_MAX;
     if (t->weight < WEIGHT_MIN)
-        return TIME_NEVER;
+        return 0;
     const int64_t quantile = quantile_ns(t, QUANTILE);
     const int64_t medians = (int64_t)(MEDIANS * (double)quantile_ns(t, MEDIAN));
     return quantile > medians ? quantile : medians;
+}
+
+int64_t hedging_began(hedging *h, uint32_t class)
+{
+    h->tokens = h->tokens + SHARE < TOKENS_MAX ? h->tokens + SHARE : TOKENS_MAX;
+    int64_t patience = patience_ns(&h->times[class]);
+    /* What is seldom read stands for the start of much else: it is waited for as long as for what
+     * is larger. */
+    for (uint32_t larger = class + 1; patience == 0 && larger < HEDGING_CLASSES; larger++)
+        patience = patience_ns(&h->times[larger]);
+    return patience > 0 ? patience : TIME_NEVER;
 }
 
 bool hedging_is_due(hedging *h)

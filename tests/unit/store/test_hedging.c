@@ -60,7 +60,11 @@ static void test_nothing_is_known_at_first(void **state)
         hedging_ended(&h, 1, BASE_NS, false);
     }
     assert_true(hedging_began(&h, 1) != TIME_NEVER);
-    assert_true(hedging_began(&h, 2) == TIME_NEVER); /* of other sizes nothing is known yet */
+    assert_true(hedging_began(&h, 2) == TIME_NEVER); /* of larger ones nothing is known yet */
+    assert_true(hedging_began(&h, 0) == hedging_began(&h, 1)); /* a few are as quick as those */
+    for (int i = 0; i < 64; i++)
+        hedging_ended(&h, 0, 2 * BASE_NS, false);
+    assert_true(hedging_began(&h, 0) > hedging_began(&h, 1));
 }
 
 static void test_patience_is_of_the_quantile(void **state)
