@@ -2,12 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "timed_store.h"
 
-#include "base/alloc.h"
 #include "base/thread.h"
 #include "store/driver.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -202,7 +202,7 @@ static void timed_close(store *base)
     atomic_fetch_sub(&s->space->in_flight, s->count);
     condition_destroy(&s->wakes);
     lock_destroy(&s->lock);
-    mem_free(s);
+    free(s);
 }
 
 static void timed_wake(store *base)
@@ -234,7 +234,7 @@ static const store_driver timed_driver = {
 
 store *timed_open(timed_space *space)
 {
-    timed_store *s = mem_zalloc(sizeof *s);
+    timed_store *s = calloc(1, sizeof *s);
     assert_non_null(s);
     s->base = (store){
         .driver = &timed_driver, .features = space->features, .inflight_max = TIMED_INFLIGHT_MAX};
