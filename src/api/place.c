@@ -156,6 +156,15 @@ static bw_status open_gcs(const bucket_url *u, const bw_config *config, store **
     return gcs_store_open(&options, out, error);
 }
 
+static store_pacing pacing_of(const bucket_url *u, const bw_config *config)
+{
+    return (store_pacing){
+        .requests_max = (uint32_t)NUMBER(REQUESTS),
+        .retry_percent = (uint32_t)NUMBER(RETRY_BUDGET),
+        .hedge = NUMBER(HEDGE) != 0,
+    };
+}
+
 typedef struct place_scheme {
     const char *start;
     bool has_account;
@@ -188,6 +197,8 @@ bw_status place_open(const char *url, const bw_config *config, bool writable, st
         status = take_apart(url + strlen(scheme->start), scheme->has_account, u, error);
         if (status == BW_OK)
             status = scheme->open(u, config, out, error);
+        if (status == BW_OK)
+            (*out)->pacing = pacing_of(u, config);
     } else {
         (void)error_set(error, BW_NOMEM, "out of memory");
     }

@@ -72,6 +72,12 @@
       "http:// to other machines, where everybody on the way sees what is stored")                 \
     P(REQUEST_TIMEOUT, "request_timeout", "store", "time", "30s", NS_A_MS, NS_A_DAY,               \
       "of one attempt; a large body gets a second for each 256 KiB beside it")                     \
+    P(REQUESTS, "requests", "store", "integer", "128", 1, 4096,                                    \
+      "requests at once, at most; fewer while the store says that it is too much")                 \
+    P(RETRY_BUDGET, "retry_budget", "store", "integer", "10", 0, 100,                              \
+      "retries that fail again, of a hundred requests; ten a second are free")                     \
+    P(HEDGE, "hedge", "store", "switch", "true", 0, 0,                                             \
+      "reads that are late are asked for a second time, three of a hundred at most")               \
     P(POLICY, "policy", "producer", "text", "fixed:100", 0, 0,                                     \
       "when to commit: turn (one after the other), naive, fixed:N with N in ms, incr, "            \
       "aimd:interval, aimd:rate, "                                                                 \

@@ -32,8 +32,8 @@ bw_status space_check_chain(const bw_space *space, bw_error *error)
         "the namespace was opened with mode=raw, for the reports inspect, list and verify only");
 }
 
-static bw_status wrap_retry(bw_runtime *runtime, store *s, int64_t limit_ns, store **out,
-                            bw_error *error)
+static bw_status wrap_retry(bw_runtime *runtime, store *s, int64_t limit_ns,
+                            store_retry_purse *purse, store **out, bw_error *error)
 {
     const store_retry_options options = {
         .clock = clock_system(),
@@ -42,6 +42,7 @@ static bw_status wrap_retry(bw_runtime *runtime, store *s, int64_t limit_ns, sto
         .backoff_max_ns = BACKOFF_MAX_NS,
         .limit_ns = limit_ns,
         .attempts_max = ATTEMPTS_MAX,
+        .purse = purse,
     };
     const bw_status status = store_retry_wrap(s, &options, out, error);
     if (status != BW_OK)
@@ -56,7 +57,7 @@ static bw_status clone_base(bw_space *space, int64_t limit_ns, store **out, bw_e
     const bw_status status = store_clone(space->base, &plain, error);
     lock_release(&space->lock);
     BW_TRY(status);
-    return wrap_retry(space->runtime, plain, limit_ns, out, error);
+    return wrap_retry(space->runtime, plain, limit_ns, space->purse, out, error);
 }
 
 bw_status space_store(bw_space *space, store **out, bw_error *error)
@@ -137,7 +138,7 @@ bw_status space_init_on(bw_runtime *runtime, store *s, const space_options *opti
 {
     store *wrapped = NULL;
     drive *d = NULL;
-    BW_TRY(wrap_retry(runtime, s, options->retry_limit_ns, &wrapped, error));
+    BW_TRY(wrap_retry(runtime, s, options->retry_limit_ns, NULL, &wrapped, error));
     if (drive_new(wrapped, &d) != BW_OK)
         return error_set(error, BW_NOMEM, "out of memory");
     genesis g = *draft;
@@ -167,6 +168,7 @@ static void space_destroy(bw_space *space)
     for (uint32_t i = 0; i < EXECUTOR_THREADS_MAX; i++)
         store_close(space->workers[i]);
     store_close(space->base);
+    store_retry_purse_free(space->purse);
     if (space->segments.cache != NULL)
         segments_destroy(&space->segments);
     lock_destroy(&space->reclaimer.lock);
@@ -174,6 +176,21 @@ static void space_destroy(bw_space *space)
     mem_free(space->raw_object);
     mem_free(space->url);
     mem_free(space);
+}
+
+/* The meter is the innermost: it counts what is sent. */
+static bw_status wrap_base(bw_space *space, store *s, bw_error *error)
+{
+    const store_pacing pacing = s->pacing;
+    const clock_source *clock = clock_system();
+    BW_TRY(store_meter_wrap(s, &space->meter, &space->base, error));
+    if (pacing.hedge)
+        BW_TRY(store_hedge_wrap(space->base, clock, &space->meter, &space->base, error));
+    if (pacing.requests_max == 0)
+        return BW_OK;
+    BW_TRY(store_admit_wrap(space->base, clock, pacing.requests_max, &space->meter, &space->base,
+                            error));
+    return store_retry_purse_new(clock, pacing.retry_percent, &space->purse);
 }
 
 static bw_status space_new(bw_runtime *runtime, store *s, const char *url,
@@ -198,7 +215,7 @@ static bw_status space_new(bw_runtime *runtime, store *s, const char *url,
     space->url = mem_strdup(url);
     bw_status status = BW_NOMEM;
     if (space->url != NULL && segments_init(&space->segments, SEGMENT_CACHE_BYTES) == BW_OK)
-        status = store_meter_wrap(s, &space->meter, &space->base, error);
+        status = wrap_base(space, s, error);
     if (space->base == NULL)
         store_close(s);
     if (status == BW_OK)

@@ -40,6 +40,7 @@ struct bw_space {
     atomic_bool begun; /* a consumer has */
     bool behind;       /* opened by an older manifest, at `from`: the newest is yet to be found */
     store *workers[EXECUTOR_THREADS_MAX]; /* each touched by one executor thread only */
+    store_retry_purse *purse;             /* NULL: retries without a budget */
     lock lock;                            /* guards the fields below */
     store *base;
     chain *chain; /* the follower's once it runs */

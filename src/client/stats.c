@@ -27,5 +27,9 @@ void json_put_meter(buf *out, const char *key, store_meter *meter)
                      atomic_load(&meter->outcomes[STORE_DENIED]));
     json_put_u64(out, "bytes_read", atomic_load(&meter->bytes_read));
     json_put_u64(out, "bytes_written", atomic_load(&meter->bytes_written));
+    json_put_u64(out, "throttled", atomic_load(&meter->throttled));
+    json_put_u64(out, "waits", atomic_load(&meter->waits));
+    json_put_u64(out, "hedges", atomic_load(&meter->hedges));
+    json_put_u64(out, "hedges_won", atomic_load(&meter->hedges_won));
     json_put_object_end(out);
 }

@@ -443,6 +443,25 @@ void http_cancel(http_client *c)
     guard_leave(&guard);
 }
 
+void http_take_back(http_client *c, http_request *r)
+{
+    if (r->easy != NULL) {
+        pipe_guard guard;
+        guard_enter(c, &guard);
+        land(c, r, CURLE_ABORTED_BY_CALLBACK);
+        guard_leave(&guard);
+    }
+    http_request *before = NULL;
+    for (http_request *at = c->over; at != r; at = at->next)
+        before = at;
+    if (before == NULL)
+        c->over = r->next;
+    else
+        before->next = r->next;
+    if (r->next == NULL)
+        c->over_last = before == NULL ? &c->over : &before->next;
+}
+
 void http_wake(http_client *c)
 {
     atomic_store(&c->woken, true);

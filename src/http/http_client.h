@@ -84,6 +84,8 @@ void http_submit(http_client *c, http_request *request);
 http_request *http_poll(http_client *c, int64_t timeout_ns);
 /** Ends everything in flight as HTTP_CUT, for the next poll. */
 void http_cancel(http_client *c);
+/** A request that was not polled yet is the caller's again; its connection is closed. */
+void http_take_back(http_client *c, http_request *request);
 /** Any thread. */
 void http_wake(http_client *c);
 

@@ -68,6 +68,8 @@ void store_op_restart(store_op *op)
     op->object_bytes = 0;
     op->modified_ms = 0;
     op->lost = false;
+    op->throttled = false;
+    op->retry_after_ns = 0;
     error_clear(&op->error);
     if (op->kind == STORE_GET)
         buf_reset(&op->out);

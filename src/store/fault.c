@@ -21,6 +21,7 @@ typedef enum fault_action {
     FAULT_DENIED,
     FAULT_FATAL,
     FAULT_NO_SPACE,
+    FAULT_SLOW_DOWN,
     FAULT_KILL,
     FAULT_STOP,
     FAULT_KILL_AFTER,
@@ -49,6 +50,7 @@ static const struct {
     [FAULT_DENIED] = {"denied", ALL_KINDS, false},
     [FAULT_FATAL] = {"fatal", ALL_KINDS, false},
     [FAULT_NO_SPACE] = {"no-space", BIT(STORE_PUT) | BIT(STORE_CREATE), false},
+    [FAULT_SLOW_DOWN] = {"slow-down", ALL_KINDS, false},
     [FAULT_KILL] = {"kill", ALL_KINDS, false},
     [FAULT_STOP] = {"stop", ALL_KINDS, false},
     [FAULT_KILL_AFTER] = {"kill-after", ALL_KINDS, true},
@@ -235,6 +237,11 @@ static void answer(store_op *op, fault_action action)
     case FAULT_NO_SPACE:
         store_op_end(op, STORE_RETRY, BW_NO_SPACE, "injected: no space left");
         break;
+    case FAULT_SLOW_DOWN:
+        store_op_end(op, op->kind == STORE_CREATE ? STORE_UNKNOWN : STORE_RETRY, BW_IO,
+                     "injected: too many requests");
+        op->throttled = true;
+        break;
     default:
         store_op_end(op, STORE_RETRY, BW_IO, "injected: nothing was applied");
     }
@@ -380,8 +387,9 @@ static bw_status fault_new(store *inner, fault_plan *plan, store **out, bw_error
     fault_store *f = mem_zalloc(sizeof *f);
     if (f == NULL)
         return error_set(error, BW_NOMEM, "no memory for a store");
-    f->base = (store){
-        .driver = &fault_driver, .features = inner->features, .inflight_max = inner->inflight_max};
+    f->base = (store){.driver = &fault_driver,
+                      .features = inner->features & ~(uint32_t)STORE_TAKES_BACK,
+                      .inflight_max = inner->inflight_max};
     f->inner = inner;
     f->plan = plan;
     atomic_fetch_add(&plan->references, 1);

@@ -45,6 +45,8 @@ static size_t meter_poll(store *s, store_op **done, size_t max, int64_t timeout_
     for (size_t i = 0; i < count; i++) {
         atomic_fetch_add_explicit(&m->meter->outcomes[done[i]->outcome], 1, memory_order_relaxed);
         atomic_fetch_add_explicit(&m->meter->bytes_read, bytes_read(done[i]), memory_order_relaxed);
+        if (done[i]->throttled)
+            atomic_fetch_add_explicit(&m->meter->throttled, 1, memory_order_relaxed);
     }
     return count;
 }
@@ -76,6 +78,11 @@ static void meter_cancel(store *s)
     store_cancel(meter_of(s)->inner);
 }
 
+static void meter_take_back(store *s, store_op *op)
+{
+    store_take_back(meter_of(s)->inner, op);
+}
+
 static const store_driver meter_driver = {
     .name = "meter",
     .submit = meter_submit,
@@ -85,6 +92,7 @@ static const store_driver meter_driver = {
     .probe = store_probe_by_ops,
     .wake = meter_wake,
     .cancel = meter_cancel,
+    .take_back = meter_take_back,
 };
 
 bw_status store_meter_wrap(store *inner, store_meter *meter, store **out, bw_error *error)

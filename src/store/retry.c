@@ -3,16 +3,27 @@
 /*
  * Repeats operations that ended RETRY, with the same bytes. Never a create: a create that was
  * answered RETRY "nothing landed" may follow one that was answered UNKNOWN, and only the commit
- * protocol knows that. While an operation is with the inner store its private fields are the inner
- * store's, so the records stand beside it.
+ * protocol knows that. A retry that the budget has no token for waits for one, as far as the
+ * operation's time limit goes. While an operation is with the inner store its private fields are
+ * the inner store's, so the records stand beside it.
  */
 #include "base/alloc.h"
 #include "base/mutant.h"
 #include "base/rng.h"
 #include "base/thread.h"
 #include "store/driver.h"
+#include "store/retry_budget.h"
 
 #include <stdatomic.h>
+
+/* Shared by the handles on one store. */
+struct store_retry_purse {
+    const clock_source *clock;
+    lock lock;
+    struct {
+        retry_budget budget;
+    } locked;
+};
 
 typedef struct retry_record {
     store_op *op;
@@ -49,6 +60,64 @@ static int64_t retry_now(const retry_store *r)
     return clock_now(r->options.clock);
 }
 
+/* ---- the budget ---- */
+
+bw_status store_retry_purse_new(const clock_source *clock, uint32_t percent,
+                                store_retry_purse **out)
+{
+    store_retry_purse *p = mem_zalloc(sizeof *p);
+    if (p == NULL || lock_init(&p->lock) != BW_OK) {
+        mem_free(p);
+        return BW_NOMEM;
+    }
+    p->clock = clock;
+    retry_budget_init(&p->locked.budget, percent, clock_now(clock));
+    *out = p;
+    return BW_OK;
+}
+
+void store_retry_purse_free(store_retry_purse *p)
+{
+    if (p == NULL)
+        return;
+    lock_destroy(&p->lock);
+    mem_free(p);
+}
+
+static void purse_operation(store_retry_purse *p)
+{
+    if (p == NULL)
+        return;
+    lock_acquire(&p->lock);
+    retry_budget_operation(&p->locked.budget);
+    lock_release(&p->lock);
+}
+
+static void purse_give(store_retry_purse *p)
+{
+    if (p == NULL)
+        return;
+    lock_acquire(&p->lock);
+    retry_budget_give(&p->locked.budget);
+    lock_release(&p->lock);
+}
+
+/** Takes a token for a retry; false: *due_ns says when to look again. */
+static bool purse_take(store_retry_purse *p, int64_t *due_ns)
+{
+    if (p == NULL)
+        return true;
+    lock_acquire(&p->lock);
+    const int64_t now_ns = clock_now(p->clock);
+    const bool taken = retry_budget_take(&p->locked.budget, now_ns);
+    if (!taken)
+        *due_ns = retry_budget_due_ns(&p->locked.budget, now_ns);
+    lock_release(&p->lock);
+    return taken;
+}
+
+/* ---- the decorator ---- */
+
 static void retry_submit(store *s, store_op *op)
 {
     retry_store *r = retry_of(s);
@@ -65,12 +134,18 @@ static void retry_submit(store *s, store_op *op)
         .due_ns = -1,
         .tries = 1,
     };
+    purse_operation(r->options.purse);
     store_submit(r->inner, op);
 }
 
 static void forget(retry_store *r, retry_record *record)
 {
     *record = r->records[--r->count];
+}
+
+static int64_t jitter(retry_store *r, int64_t ceiling)
+{
+    return ceiling <= 0 ? 0 : (int64_t)rng_below(&r->rng, (uint64_t)ceiling + 1);
 }
 
 /** Full jitter: anything between nothing and the exponentially growing ceiling. */
@@ -81,7 +156,21 @@ static int64_t backoff(retry_store *r, uint32_t tries)
         ceiling = ceiling > INT64_MAX / 2 ? INT64_MAX : ceiling * 2;
     if (ceiling > r->options.backoff_max_ns)
         ceiling = r->options.backoff_max_ns;
-    return ceiling <= 0 ? 0 : (int64_t)rng_below(&r->rng, (uint64_t)ceiling + 1);
+    return jitter(r, ceiling);
+}
+
+/* The backoff goes on top of what the store asks for: all of its clients were told the same. */
+static int64_t pause_before(retry_store *r, const store_op *op, uint32_t tries)
+{
+    const int64_t pause = backoff(r, tries);
+    return pause > INT64_MAX - op->retry_after_ns ? INT64_MAX : pause + op->retry_after_ns;
+}
+
+static void tell_tries(store_op *op, uint32_t tries)
+{
+    if (tries > 1)
+        error_prefix(&op->error, "%u attempts failed", tries);
+    error_set_attempts(&op->error, tries);
 }
 
 /** true when `op` is over for good; false when it will be tried again. */
@@ -94,40 +183,58 @@ static bool settle(retry_store *r, store_op *op)
     const uint32_t tries = record->tries;
     if (op->outcome == STORE_RETRY && (op->kind != STORE_CREATE || MUTANT(create_repeated))) {
         const int64_t now = retry_now(r);
-        const int64_t pause = backoff(r, tries);
+        const int64_t pause = pause_before(r, op, tries);
         const bool again = !r->cancelled && tries < r->options.attempts_max;
         if (again && pause <= record->deadline_ns - now) {
             record->due_ns = now + pause;
             r->waiting++;
             return false;
         }
-        if (tries > 1)
-            error_prefix(&op->error, "%u attempts failed", tries);
-        error_set_attempts(&op->error, tries);
+        tell_tries(op, tries);
+    } else if (tries > 1) {
+        purse_give(r->options.purse);
     }
     forget(r, record);
     return true;
 }
 
-/** Submits again what is due; the time of the next one, or TIME_NEVER. */
+/* No token will come in time: it ends as it last did. */
+static void give_up(retry_store *r, retry_record *record)
+{
+    store_op *op = record->op;
+    tell_tries(op, record->tries);
+    error_prefix(&op->error, "the store fails too often to be asked again");
+    r->waiting--;
+    forget(r, record);
+    op_queue_push(&r->complete, op);
+}
+
+/** Submits again what is due, as far as the budget goes; the time of the next one, or TIME_NEVER.
+ */
 static int64_t resubmit(retry_store *r)
 {
     int64_t next = TIME_NEVER;
     if (r->waiting == 0)
         return next;
     const int64_t now = retry_now(r);
-    for (size_t i = 0; i < r->count; i++) {
+    for (size_t i = r->count; i-- > 0;) {
         retry_record *record = &r->records[i];
         if (record->due_ns < 0)
             continue;
-        if (record->due_ns <= now) {
+        int64_t due = record->due_ns;
+        if (due <= now && purse_take(r->options.purse, &due)) {
             record->due_ns = -1;
             record->tries++;
             r->waiting--;
             store_submit(r->inner, record->op);
-        } else if (record->due_ns < next) {
-            next = record->due_ns;
+            continue;
         }
+        if (due > record->due_ns) /* no token: they do not all come for the next one */
+            record->due_ns = due + jitter(r, due - now);
+        if (record->due_ns > record->deadline_ns)
+            give_up(r, record); /* the last one, looked at already, takes its place */
+        else if (record->due_ns < next)
+            next = record->due_ns;
     }
     return next;
 }
@@ -160,6 +267,9 @@ static size_t retry_poll(store *s, store_op **done, size_t max, int64_t timeout_
     const int64_t deadline = timeout_ns == 0 ? 0 : clock_deadline(r->options.clock, timeout_ns);
     for (;;) {
         int64_t until = resubmit(r);
+        over = op_queue_drain(&r->complete, done, max);
+        if (over > 0)
+            return over;
         if (until > deadline)
             until = deadline;
         const int64_t now = timeout_ns == 0 ? 0 : retry_now(r);
@@ -246,8 +356,9 @@ bw_status store_retry_wrap(store *inner, const store_retry_options *options, sto
         goto no_lock;
     if (condition_init(&r->wakes) != BW_OK)
         goto no_condition;
-    r->base = (store){
-        .driver = &retry_driver, .features = inner->features, .inflight_max = inner->inflight_max};
+    r->base = (store){.driver = &retry_driver,
+                      .features = inner->features & ~(uint32_t)STORE_TAKES_BACK,
+                      .inflight_max = inner->inflight_max};
     r->inner = inner;
     r->options = *options;
     rng_seed(&r->rng, options->seed);

@@ -46,6 +46,11 @@ void store_cancel(store *s)
         s->driver->cancel(s);
 }
 
+void store_take_back(store *s, store_op *op)
+{
+    s->driver->take_back(s, op);
+}
+
 store_outcome store_run(store *s, store_op *op)
 {
     store_submit(s, op);

@@ -101,6 +101,8 @@ typedef struct store_op {
     store_mapping mapping; /* map */
     store_list list;       /* list: release with store_list_free */
     bool lost; /* no write will ever be taken again by this store, nor by a clone: open another */
+    bool throttled;         /* it failed because the store wants fewer requests */
+    int64_t retry_after_ns; /* … and none like it for so long; 0: it did not say */
     bw_error
         error; /* any outcome that is not OK, CREATED, EXISTS or NOT_FOUND: code, key, message */
 
@@ -112,8 +114,9 @@ typedef struct store_op {
 typedef enum store_feature {
     STORE_CAN_MAP =
         1u << 0, /* STORE_MAP works here; without it a vanished file would be SIGBUS in the host */
-    STORE_BLOCKS = 1u << 1,   /* submit runs the operation: parallelism needs threads */
-    STORE_IS_LOCAL = 1u << 2, /* round trips are microseconds */
+    STORE_BLOCKS = 1u << 1,     /* submit runs the operation: parallelism needs threads */
+    STORE_IS_LOCAL = 1u << 2,   /* round trips are microseconds */
+    STORE_TAKES_BACK = 1u << 3, /* store_take_back works here */
 } store_feature;
 
 typedef struct store store;
@@ -136,12 +139,23 @@ typedef struct store_driver {
     /** Optional: what waits to be tried again ends as it last did, and what is on the network as if
      * the connection had been cut, in the next poll. The thread that polls. */
     void (*cancel)(store *s);
+    /** With STORE_TAKES_BACK. */
+    void (*take_back)(store *s, store_op *op);
 } store_driver;
+
+/** How many requests a store is to be given; zeros: as many as come. Whoever opens it says so, and
+ * whoever makes handles of it wraps it in the decorators that see to it. */
+typedef struct store_pacing {
+    uint32_t requests_max;  /* at once */
+    uint32_t retry_percent; /* of requests: retries that fail again */
+    bool hedge;             /* reads that are late are asked for a second time */
+} store_pacing;
 
 struct store {
     const store_driver *driver;
     uint32_t features;
     uint32_t inflight_max; /* how many operations are worth having in flight on this handle */
+    store_pacing pacing;   /* of what was opened; clones and decorators do not have it */
 };
 
 void store_submit(store *s, store_op *op);
@@ -154,6 +168,9 @@ void store_wake(store *s);
 /** Before a close with operations in flight: those that wait to be tried again, or for an answer
  * from the network, come back at once. */
 void store_cancel(store *s);
+/** An operation in flight is the caller's again at once, in no later poll, and without an outcome:
+ * it may have been applied. Nothing of it is written to any more. With STORE_TAKES_BACK. */
+void store_take_back(store *s, store_op *op);
 
 /** Submits and polls until this operation is done; for handles with nothing else in flight. */
 store_outcome store_run(store *s, store_op *op);
@@ -197,14 +214,22 @@ bw_status store_open_url(const char *url, bool writable, bool durable, store **o
 /** The directory that a URL of a file store, or a plain path, names. */
 bw_status store_url_path(const char *url, char *path, size_t capacity, bw_error *error);
 
-/** Retries RETRY outcomes of everything but create, with full-jitter backoff, until `deadline_ns`
- * per operation. */
+/** What all retries on one store may spend together (store/retry_budget.h has the rule). */
+typedef struct store_retry_purse store_retry_purse;
+bw_status store_retry_purse_new(const clock_source *clock, uint32_t percent,
+                                store_retry_purse **out);
+/** Once no retry decorator uses it. NULL is fine. */
+void store_retry_purse_free(store_retry_purse *purse);
+
+/** Retries RETRY outcomes of everything but create, with full-jitter backoff and not before the
+ * store's own Retry-After. */
 typedef struct store_retry_options {
     const clock_source *clock;
     uint64_t seed;
     int64_t backoff_min_ns, backoff_max_ns;
-    int64_t limit_ns; /* per operation, from its submit */
+    int64_t limit_ns; /* per operation, from its submit: no try begins after it */
     uint32_t attempts_max;
+    store_retry_purse *purse; /* NULL: as many retries as come */
 } store_retry_options;
 bw_status store_retry_wrap(store *inner, const store_retry_options *options, store **out,
                            bw_error *error);

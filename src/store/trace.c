@@ -76,8 +76,9 @@ bw_status store_trace_wrap(store *inner, store_trace_fn trace, void *context, st
     trace_store *t = mem_zalloc(sizeof *t);
     if (t == NULL)
         return error_set(error, BW_NOMEM, "no memory for a store");
-    t->base = (store){
-        .driver = &trace_driver, .features = inner->features, .inflight_max = inner->inflight_max};
+    t->base = (store){.driver = &trace_driver,
+                      .features = inner->features & ~(uint32_t)STORE_TAKES_BACK,
+                      .inflight_max = inner->inflight_max};
     t->inner = inner;
     t->trace = trace;
     t->context = context;

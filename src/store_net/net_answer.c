@@ -104,6 +104,8 @@ void net_fail(net_call *call, const net_error *e)
     const net_outcome *row = row_of(call, head->status, e->code);
     store_outcome outcome = outcome_of(op, row);
     bw_status meaning = row->meaning;
+    op->throttled = head->status == 429 || head->status == 503;
+    op->retry_after_ns = head->retry_after_s > 0 ? head->retry_after_s * NS_PER_S : 0;
     if (outcome == STORE_NOT_FOUND && !reads_object(op))
         outcome = STORE_FATAL; /* it is the bucket that is not there */
     if (outcome == STORE_NOT_FOUND || outcome == STORE_EXISTS) {

@@ -164,6 +164,7 @@ static void net_submit(store *base, store_op *op)
         goto over;
     }
     call->op = op;
+    op->driver = call;
     call->requests = 0;
     call->delete_at = 0;
     call->asks_size = call->asks_absence = false;
@@ -235,6 +236,17 @@ static void net_cancel(store *base)
     http_cancel(net_of(base)->client);
 }
 
+static void net_take_back(store *base, store_op *op)
+{
+    net_store *s = net_of(base);
+    if (op_queue_remove(&s->complete, op))
+        return;
+    net_call *call = op->driver;
+    http_take_back(s->client, &call->http);
+    s->flying--;
+    call_give(s, call);
+}
+
 static void net_wake(store *base)
 {
     http_wake(net_of(base)->client);
@@ -254,6 +266,7 @@ static const store_driver net_driver = {
     .probe = store_probe_by_ops,
     .wake = net_wake,
     .cancel = net_cancel,
+    .take_back = net_take_back,
 };
 
 bw_status net_store_new(net_backend *b, store **out, bw_error *error)
@@ -263,7 +276,9 @@ bw_status net_store_new(net_backend *b, store **out, bw_error *error)
         return error_set(error, BW_NOMEM, "no memory for a store");
     http_options options = b->http;
     options.ca_file = b->ca_file;
-    s->base = (store){.driver = &net_driver, .inflight_max = options.connections_max};
+    s->base = (store){.driver = &net_driver,
+                      .features = STORE_TAKES_BACK,
+                      .inflight_max = options.connections_max};
     const bw_status status = http_client_new(&options, &s->client, error);
     if (status != BW_OK) {
         mem_free(s);

@@ -62,6 +62,15 @@ static store *mem_open_fault(void *place)
     return store_fault_wrap(mem_open_plain(place), "", &s, NULL) == BW_OK ? s : NULL;
 }
 
+/* A window of one: everything waits for its turn. */
+static store *mem_open_admit(void *place)
+{
+    store *s = NULL;
+    return store_admit_wrap(mem_open_plain(place), clock_system(), 1, NULL, &s, NULL) == BW_OK
+               ? s
+               : NULL;
+}
+
 static void trace_nothing(void *context, const store_op *op)
 {
     (void)context;
@@ -89,6 +98,7 @@ int main(void)
          .open = mem_open_retry_over_faults,
          .destroy = mem_destroy},
         {.name = "fault(mem)", .make = mem_make, .open = mem_open_fault, .destroy = mem_destroy},
+        {.name = "admit(mem)", .make = mem_make, .open = mem_open_admit, .destroy = mem_destroy},
         {.name = "meter(trace(mem))",
          .make = mem_make,
          .open = mem_open_meter,

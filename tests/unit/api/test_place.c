@@ -115,6 +115,30 @@ static void test_the_url_goes_before_the_configuration(void **state)
     bw_config_free(config);
 }
 
+static void test_pacing(void **state)
+{
+    (void)state;
+    bw_config *config = bw_config_new();
+    bw_error *error = bw_error_new();
+    store *s = NULL;
+    assert_int_equal(place_open("s3://bucket/a", config, true, &s, error), BW_OK);
+    assert_int_equal(s->pacing.requests_max, 128);
+    assert_int_equal(s->pacing.retry_percent, 10);
+    assert_true(s->pacing.hedge);
+    store_close(s);
+    assert_int_equal(bw_config_set(config, "requests", "7", NULL), BW_OK);
+    assert_int_equal(bw_config_set(config, "retry_budget", "20", NULL), BW_OK);
+    assert_int_equal(
+        place_open("s3://bucket/a?hedge=false&retry_budget=0", config, true, &s, error), BW_OK);
+    assert_int_equal(s->pacing.requests_max, 7);
+    assert_int_equal(s->pacing.retry_percent, 0);
+    assert_false(s->pacing.hedge);
+    store_close(s);
+    assert_int_equal(place_open("s3://bucket/a?requests=0", config, true, &s, error), BW_INVALID);
+    bw_error_free(error);
+    bw_config_free(config);
+}
+
 static void test_without_keys(void **state)
 {
     (void)state;
@@ -148,6 +172,7 @@ int main(void)
         cmocka_unit_test(test_what_opens),
         cmocka_unit_test(test_what_is_refused),
         cmocka_unit_test(test_the_url_goes_before_the_configuration),
+        cmocka_unit_test(test_pacing),
         cmocka_unit_test(test_without_keys),
     };
     return cmocka_run_group_tests(tests, set_environment, NULL);

@@ -29,6 +29,30 @@ static void test_lost_reply_of_a_commit(void **state)
     stand_close(&s);
 }
 
+/* A store that is asked too much refuses manifests as well. Nobody else commits: no race was lost,
+ * and the cadence hears of none. */
+static void test_throttling_is_no_conflict(void **state)
+{
+    (void)state;
+    stand s;
+    stand_open(&s, 1,
+               "slow-down:create:manifest/:2;slow-down:create:manifest/:3;"
+               "slow-down:create:manifest/:5;slow-down:get:manifest/:9",
+               false);
+    bw_producer *p = stand_producer(&s, s.space, "p", "aimd:rate");
+    const int64_t gap_ns = p->worker.cadence.gap_ns;
+    for (uint64_t i = 1; i <= 4; i++) {
+        stand_put(&s, p, "x", i);
+        stand_expect(&s, producer_flush(p, true, 10 * NS_PER_S, &s.error), BW_OK);
+    }
+    assert_int_equal(p->locked.stats.commits, 4);
+    assert_int_equal(p->locked.stats.conflicts, 0);
+    assert_true(p->worker.cadence.gap_ns < gap_ns); /* a conflict doubles it */
+    assert_true(atomic_load(&s.space->meter.throttled) >= 3);
+    stand_expect(&s, producer_close(p, 0, &s.error), BW_OK);
+    stand_close(&s);
+}
+
 static void test_lost_reply_of_the_open(void **state)
 {
     (void)state;
@@ -314,6 +338,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_lost_reply_of_a_commit),
+        cmocka_unit_test(test_throttling_is_no_conflict),
         cmocka_unit_test(test_turns),
         cmocka_unit_test(test_a_look_that_fails),
         cmocka_unit_test(test_a_hint_that_finds_no_space),

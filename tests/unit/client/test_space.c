@@ -194,6 +194,35 @@ static void test_users_keep_it(void **state)
     stand_close(&s);
 }
 
+/* What opened the store says how it is to be asked, and all handles of the space keep to it. */
+static void test_a_paced_store(void **state)
+{
+    (void)state;
+    stand s;
+    store *plain = NULL;
+    bw_space *paced = NULL;
+    stand_open(&s, 1, "", false);
+    assert_string_equal(s.space->base->driver->name, "meter");
+    assert_null(s.space->purse);
+    stand_expect(&s, store_mem_open(s.contents, &plain, &s.error), BW_OK);
+    plain->pacing = (store_pacing){.requests_max = 1, .retry_percent = 10, .hedge = true};
+    stand_expect(&s, space_open_on(s.runtime, plain, "mem", &writing, PATIENCE, &paced, &s.error),
+                 BW_OK);
+    assert_string_equal(paced->base->driver->name, "admit");
+    assert_non_null(paced->purse);
+    bw_producer *p = stand_producer(&s, paced, "p", "naive");
+    bw_consumer *c = stand_consumer(&s, paced, 0);
+    for (uint64_t i = 1; i <= 20; i++)
+        stand_put(&s, p, "x", i);
+    stand_expect(&s, producer_flush(p, true, 10 * NS_PER_S, &s.error), BW_OK);
+    for (int i = 0; i < 20; i++)
+        stand_take(&s, c, "x");
+    consumer_close(c);
+    stand_expect(&s, producer_close(p, 0, &s.error), BW_OK);
+    space_close(paced);
+    stand_close(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -204,6 +233,7 @@ int main(void)
         cmocka_unit_test(test_raw_looks_at_anything),
         cmocka_unit_test(test_handles),
         cmocka_unit_test(test_users_keep_it),
+        cmocka_unit_test(test_a_paced_store),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -54,7 +54,7 @@ static void test_what_a_store_was_asked(void **state)
     assert_int_equal(mem_space_new(&contents), BW_OK);
     assert_int_equal(store_mem_open(contents, &plain, NULL), BW_OK);
     assert_int_equal(store_fault_wrap(plain,
-                                      "retry-before:get:k:2;denied:get:k:3;fatal:get:k:4;"
+                                      "slow-down:get:k:2;denied:get:k:3;fatal:get:k:4;"
                                       "unknown-before:create:k:3",
                                       &faulty, NULL),
                      BW_OK);
@@ -80,7 +80,8 @@ static void test_what_a_store_was_asked(void **state)
     assert_string_equal(buf_text(&out),
                         "{\"get\":5,\"read\":0,\"map\":0,\"put\":0,\"create\":3,\"head\":0,"
                         "\"list\":0,\"delete\":0,\"retry\":1,\"unknown\":1,\"exists\":1,"
-                        "\"failed\":2,\"bytes_read\":10,\"bytes_written\":15}");
+                        "\"failed\":2,\"bytes_read\":10,\"bytes_written\":15,"
+                        "\"throttled\":1,\"waits\":0,\"hedges\":0,\"hedges_won\":0}");
     buf_free(&out);
     store_close(metered);
     mem_space_free(contents);

@@ -3,7 +3,9 @@
 #include "base/thread.h"
 #include "store/decorators.h"
 #include "store/mem.h"
+#include "store/retry_budget.h"
 #include "tests/contract/contract_ops.h"
+#include "timed_store.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -300,6 +302,135 @@ static void test_clones_do_not_pause_alike(void **state)
     close_all(&f);
 }
 
+/* ---- Retry-After and the budget, in virtual time ---- */
+
+typedef struct scripted {
+    timed_space space;
+    store_retry_purse *purse;
+    store *store;
+    timed_answer bad;
+    uint64_t good_from; /* requests from this one on are answered well */
+} scripted;
+
+static timed_answer answer_scripted(void *context, const store_op *op, uint64_t number)
+{
+    const scripted *s = context;
+    (void)op;
+    return number >= s->good_from ? (timed_answer){.outcome = STORE_OK} : s->bad;
+}
+
+static void open_scripted(scripted *s, uint32_t percent, int64_t limit_ns)
+{
+    timed_init(&s->space, answer_scripted, s);
+    assert_int_equal(store_retry_purse_new(&s->space.clock, percent, &s->purse), BW_OK);
+    store_retry_options options = quick_on(&s->space.clock);
+    options.limit_ns = limit_ns;
+    options.attempts_max = 1000000;
+    options.purse = s->purse;
+    assert_int_equal(store_retry_wrap(timed_open(&s->space), &options, &s->store, NULL), BW_OK);
+}
+
+static void close_scripted(scripted *s)
+{
+    store_close(s->store);
+    store_retry_purse_free(s->purse);
+}
+
+/** Polls while the clock walks; how many are over by then. */
+static size_t walk_to(scripted *s, int64_t until_ns, int64_t step_ns)
+{
+    size_t over = 0;
+    store_op *done[64];
+    while (s->space.now_ns < until_ns) {
+        for (size_t n = 1; n > 0; over += n)
+            n = store_poll(s->store, done, 64, 0);
+        s->space.now_ns += step_ns;
+    }
+    return over;
+}
+
+static void test_honours_retry_after(void **state)
+{
+    (void)state;
+    scripted s = {
+        .good_from = 2,
+        .bad = {.outcome = STORE_RETRY, .throttled = true, .retry_after_ns = 3 * NS_PER_S}};
+    open_scripted(&s, 10, 60 * NS_PER_S);
+    store_op op;
+    store_op_init(&op, STORE_HEAD, "k");
+    store_submit(s.store, &op);
+    assert_int_equal(walk_to(&s, 3 * NS_PER_S, NS_PER_MS), 0);
+    assert_int_equal(s.space.sent[STORE_HEAD], 1);
+    assert_int_equal(walk_to(&s, 3 * NS_PER_S + 2 * NS_PER_MS, NS_PER_MS), 1);
+    assert_int_equal(op.outcome, STORE_OK);
+    assert_false(op.throttled); /* of the answer that counts */
+    close_scripted(&s);
+}
+
+/* It is over at once when the store asks for more time than there is. */
+static void test_retry_after_beyond_the_limit(void **state)
+{
+    (void)state;
+    scripted s = {.good_from = UINT64_MAX,
+                  .bad = {.outcome = STORE_RETRY, .retry_after_ns = 61 * NS_PER_S}};
+    open_scripted(&s, 10, 60 * NS_PER_S);
+    store_op op;
+    store_op_init(&op, STORE_HEAD, "k");
+    store_submit(s.store, &op);
+    assert_int_equal(walk_to(&s, NS_PER_MS, NS_PER_MS), 1);
+    assert_int_equal(op.outcome, STORE_RETRY);
+    assert_true(op.throttled == false && op.retry_after_ns == 61 * NS_PER_S);
+    close_scripted(&s);
+}
+
+/* One after the other, each with a second: a store that is down gets the burst, ten a second, and a
+ * tenth of the operations. */
+static void test_a_store_that_is_down_is_not_hammered(void **state)
+{
+    (void)state;
+    enum { ROUNDS = 40, EACH = 50 };
+    scripted s = {.good_from = UINT64_MAX, .bad = {.outcome = STORE_RETRY}};
+    open_scripted(&s, 10, NS_PER_S);
+    store_op ops[EACH];
+    for (int round = 0; round < ROUNDS; round++) {
+        for (int i = 0; i < EACH; i++) {
+            store_op_init(&ops[i], STORE_HEAD, "k");
+            store_submit(s.store, &ops[i]);
+        }
+        const int64_t start_ns = s.space.now_ns;
+        assert_int_equal(walk_to(&s, start_ns + 2 * NS_PER_S, NS_PER_MS), EACH);
+        for (int i = 0; i < EACH; i++)
+            assert_int_equal(ops[i].outcome, STORE_RETRY);
+    }
+    const uint64_t retries = s.space.sent[STORE_HEAD] - (uint64_t)ROUNDS * EACH;
+    const uint64_t most =
+        RETRY_BUDGET_TOKENS_MAX + ROUNDS * 2 * RETRY_BUDGET_TOKENS_A_SECOND + ROUNDS * EACH / 10;
+    assert_in_range(retries, most / 2, most);
+    assert_non_null(strstr(ops[0].error.message, "too often"));
+    close_scripted(&s);
+}
+
+/* When it is up again, all that waited for a token comes through. */
+static void test_a_store_that_is_up_again(void **state)
+{
+    (void)state;
+    enum { EACH = 60 };
+    scripted s = {.good_from = UINT64_MAX, .bad = {.outcome = STORE_RETRY}};
+    open_scripted(&s, 10, 60 * NS_PER_S);
+    store_op ops[EACH];
+    for (int i = 0; i < EACH; i++) {
+        store_op_init(&ops[i], STORE_HEAD, "k");
+        store_submit(s.store, &ops[i]);
+    }
+    assert_int_equal(walk_to(&s, 10 * NS_PER_S, NS_PER_MS), 0);
+    assert_in_range(s.space.sent[STORE_HEAD], 150, EACH + RETRY_BUDGET_TOKENS_MAX + 100 + 6);
+    s.good_from = 0;
+    assert_int_equal(walk_to(&s, 11 * NS_PER_S, NS_PER_MS), EACH);
+    for (int i = 0; i < EACH; i++)
+        assert_int_equal(ops[i].outcome, STORE_OK);
+    close_scripted(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -313,6 +444,10 @@ int main(void)
         cmocka_unit_test(test_cancel_brings_back_what_waits),
         cmocka_unit_test(test_wake_ends_a_wait),
         cmocka_unit_test(test_clones_do_not_pause_alike),
+        cmocka_unit_test(test_honours_retry_after),
+        cmocka_unit_test(test_retry_after_beyond_the_limit),
+        cmocka_unit_test(test_a_store_that_is_down_is_not_hammered),
+        cmocka_unit_test(test_a_store_that_is_up_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

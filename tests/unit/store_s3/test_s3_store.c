@@ -507,6 +507,81 @@ static void test_close_with_requests_in_flight(void **state)
         store_op_clear(&ops[i]);
 }
 
+static void test_what_a_throttled_answer_says(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *answer;
+        bool throttled;
+        int64_t after_s;
+    } rows[] = {
+        {XML("503 Slow Down\r\nRetry-After: 7", "45", ERROR("SlowDown") "          "), true, 7},
+        {EMPTY("503 Service Unavailable"), true, 0},
+        {EMPTY("429 Too Many Requests\r\nRetry-After: 2"), true, 2},
+        {EMPTY("429 Too Many Requests\r\nRetry-After: soon"), true, 0},
+        {EMPTY("500 Internal Server Error"), false, 0},
+        {EMPTY("404 Not Found"), false, 0},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        for (int kind = STORE_GET; kind <= STORE_CREATE; kind++) {
+            if (kind == STORE_MAP)
+                continue;
+            store_op op;
+            make_op(&op, (store_op_kind)kind);
+            const store_outcome outcome = answered(rows[i].answer, SCRIPT_KEEP, &op, NULL, 0);
+            assert_int_equal(outcome, kind == STORE_CREATE ? STORE_UNKNOWN : STORE_RETRY);
+            assert_int_equal(op.throttled, rows[i].throttled);
+            assert_int_equal(op.retry_after_ns, rows[i].after_s * NS_PER_S);
+            store_op_clear(&op);
+        }
+    }
+}
+
+/* One that hangs in the middle of its body is taken back: nothing of it comes or is written, and
+ * the handle works on. */
+static void test_take_back(void **state)
+{
+    (void)state;
+    static const script_step steps[] = {
+        {"HTTP/1.1 206 Partial Content\r\nContent-Range: bytes 5-14/20\r\nContent-Length: "
+         "10\r\n\r\n01234",
+         SCRIPT_HANG, false},
+        {"HTTP/1.1 206 Partial Content\r\nContent-Range: bytes 5-14/20\r\nContent-Length: "
+         "10\r\n\r\n0123456789",
+         SCRIPT_KEEP, false},
+    };
+    char dest[2][16] = {{0}};
+    stand t;
+    store_op ops[2];
+    store_op *done[2];
+    start(&t, steps, 2);
+    assert_true((t.s->features & STORE_TAKES_BACK) != 0);
+    for (int i = 0; i < 2; i++) {
+        make_op(&ops[i], STORE_READ);
+        ops[i].dest = dest[i];
+    }
+    store_submit(t.s, &ops[0]);
+    for (int i = 0; i < 100 && dest[0][4] == '\0'; i++)
+        assert_int_equal(store_poll(t.s, done, 2, 10 * NS_PER_MS), 0);
+    assert_string_equal(dest[0], "01234");
+    store_take_back(t.s, &ops[0]);
+    assert_int_equal(store_poll(t.s, done, 2, TIME_NEVER), 0); /* nothing is in flight */
+    memset(dest[0], 0, sizeof dest[0]);
+    assert_int_equal(store_run(t.s, &ops[1]), STORE_OK);
+    assert_string_equal(dest[1], "0123456789");
+    assert_string_equal(dest[0], "");
+    assert_int_equal(script_connections(t.server), 2);
+    /* One that is over and was not polled, and one that never got out. */
+    make_op(&ops[0], STORE_MAP);
+    store_submit(t.s, &ops[0]);
+    store_take_back(t.s, &ops[0]);
+    make_op(&ops[0], STORE_READ);
+    store_submit(t.s, &ops[0]);
+    store_take_back(t.s, &ops[0]);
+    assert_int_equal(store_poll(t.s, done, 2, 0), 0);
+    stop(&t);
+}
+
 /* Through the decorators too: who closes waits for nobody. */
 static void test_cancel_reaches_through_decorators(void **state)
 {
@@ -605,6 +680,8 @@ int main(void)
         cmocka_unit_test(test_skew),
         cmocka_unit_test(test_anonymous_and_unsigned),
         cmocka_unit_test(test_close_with_requests_in_flight),
+        cmocka_unit_test(test_what_a_throttled_answer_says),
+        cmocka_unit_test(test_take_back),
         cmocka_unit_test(test_cancel_reaches_through_decorators),
         cmocka_unit_test(test_what_cannot_be_opened),
     };
