@@ -36,7 +36,8 @@ static bool bounds(const manifest *m, uint64_t *w, uint64_t *f)
     *w = *f = UINT64_MAX;
     for (uint32_t i = 0; i < m->group_count; i++) {
         const group *g = &m->groups[i];
-        uint64_t low = g->hold, high = g->hold;
+        uint64_t low = g->hold;
+        uint64_t high = low;
         for (uint32_t k = 0; k < g->pin_count; k++) {
             low = g->pins[k].step < low ? g->pins[k].step : low;
             high = g->pins[k].step > high ? g->pins[k].step : high;

@@ -44,7 +44,7 @@ static void put_standard(buf *out, const request *r)
 static void put_canonical(buf *out, const exchange *x)
 {
     const request *r = &x->request;
-    field sorted[REQUEST_FIELDS_MAX];
+    field sorted[REQUEST_FIELDS_MAX] = {0};
     size_t count = 0;
     put_standard(out, r);
     for (size_t i = 0; i < r->header_count; i++)

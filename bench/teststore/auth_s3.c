@@ -59,7 +59,7 @@ static void put_query(buf *out, const request *r)
     buf pairs;
     buf_init(&pairs, CANONICAL_MAX);
     size_t starts[REQUEST_FIELDS_MAX];
-    char *sorted[REQUEST_FIELDS_MAX];
+    char *sorted[REQUEST_FIELDS_MAX] = {NULL};
     for (size_t i = 0; i < r->query_count; i++) {
         starts[i] = pairs.size;
         put_url(&pairs, r->query[i].name, false);

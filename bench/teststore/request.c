@@ -58,8 +58,9 @@ static bool parse_query(request *r, char *text)
         if (r->query_count == REQUEST_FIELDS_MAX)
             return false;
         char *value = cut(text, "=");
-        for (char *plus = value; plus != NULL && (plus = strchr(plus, '+')) != NULL;)
-            *plus = ' ';
+        for (char *c = value; c != NULL; c = strchr(c, '+'))
+            if (*c == '+')
+                *c = ' ';
         if (!decode(text) || (value != NULL && !decode(value)))
             return false;
         r->query[r->query_count++] = (field){text, value == NULL ? "" : value};

@@ -10,6 +10,7 @@
 
 #include "base/alloc.h"
 #include "base/faultpoint.h"
+#include "base/invariant.h"
 #include "client/follower.h"
 #include "codec/packing.h"
 #include <inttypes.h>
@@ -39,6 +40,7 @@ void prefetch_resize_locked(bw_consumer *c, uint32_t window)
     while (c->locked.slots < window && add_slot_locked(c))
         continue;
     const uint32_t there = c->locked.slots < window ? c->locked.slots : window;
+    MUST_OR(c->reads > 0, return);
     c->locked.window = there - there % c->reads;
 }
 

@@ -85,8 +85,8 @@ bw_status record_set_id(record *r, const char *format, ...)
     return status;
 }
 
-bw_status record_fail(bw_error *error, bw_status code, const document *file, uint64_t at,
-                      const char *format, ...)
+bw_status(record_fail)(bw_error *error, bw_status code, const document *file, uint64_t at,
+                       const char *format, ...)
 {
     char what[512];
     va_list args;

@@ -80,5 +80,8 @@ struct reader {
 /** `input NAME at byte N: what`; BW_INPUT_BAD or another code, which it returns. */
 bw_status record_fail(bw_error *error, bw_status code, const document *file, uint64_t at,
                       const char *format, ...) __attribute__((format(printf, 5, 6)));
+#if defined(__clang_analyzer__) || defined(BW_ANALYZE)
+#define record_fail(error, code, ...) error_same(record_fail(error, code, __VA_ARGS__), code)
+#endif
 
 #endif

@@ -51,8 +51,8 @@ static int axis_of(const safetensors *s, size_t index, const tensor *t)
     jsonstring key, value;
     while (safetensors_note(s, &at, &key, &value)) {
         uint8_t c[4];
-        size_t matched = 0, n = 1;
-        while (matched < sizeof CP_AXIS_KEY - 1 && (n = jsonstring_next(&key, c)) == 1 &&
+        size_t matched = 0;
+        while (matched < sizeof CP_AXIS_KEY - 1 && jsonstring_next(&key, c) == 1 &&
                c[0] == (uint8_t)CP_AXIS_KEY[matched])
             matched++;
         if (matched < sizeof CP_AXIS_KEY - 1 ||
