@@ -40,7 +40,7 @@ void prefetch_resize_locked(bw_consumer *c, uint32_t window)
     while (c->locked.slots < window && add_slot_locked(c))
         continue;
     const uint32_t there = c->locked.slots < window ? c->locked.slots : window;
-    MUST_OR(c->reads > 0, return);
+    MUST_OR(c->reads > 0, c->reads = 1);
     c->locked.window = there - there % c->reads;
 }
 
