@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Memory runs out anywhere while keys are looked for: it says BW_NOMEM or finds them, owns nothing
  * afterwards (the leak checker looks), and shows nothing. */
-#include "chain_stand.h"
+#include "s3_stand.h"
 
 #include "base/alloc.h"
-#include "store_s3/s3_keyring.h"
+#include "store_net/net_keyring.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -70,23 +70,21 @@ static void walk(const script_step *steps, size_t count, void (*set)(chain_stand
         failed = true;
         for (uint32_t n = 1; failed; n++) {
             chain_stand t;
-            s3_keyring *ring = NULL;
-            s3_settings settings;
+            net_keyring *ring = NULL;
             stand_start(&t, steps, count);
             set(&t);
-            s3_environment *e = s3_environment_copy(t.variables);
-            assert_int_equal(s3_settings_find(profile, e, &settings, t.error), BW_OK);
-            const s3_chain chain = {.settings = settings};
+            s3_chain *chain = stand_chain(&t, profile);
+            assert_non_null(chain);
             failed = false;
             for_good = good == 1;
             left = n;
-            const bw_status status = s3_keyring_open(&chain, e, &ring, t.error);
+            const bw_status status = net_keyring_open(&chain->net, &ring, t.error);
             left = 0;
             if (status != (failed ? BW_NOMEM : BW_OK) && !(failed && status == BW_OK))
                 fail_msg("request %u: %s", n, bw_error_message(t.error));
             assert_null(status == BW_OK ? NULL : strstr(bw_error_message(t.error), PLANTED));
             assert_true((status == BW_OK) == (ring != NULL));
-            s3_keyring_free(ring);
+            net_keyring_free(ring);
             stand_stop(&t);
             all += failed;
         }
