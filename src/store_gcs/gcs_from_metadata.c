@@ -29,7 +29,9 @@ static bw_status find_name(net_chain *c, const char *host, char *name, size_t ca
     (void)snprintf(url, sizeof url, "http://%.255s" ACCOUNT "email", host);
     *name = '\0';
     bw_status status = http_answer_init(&answer);
-    if (status == BW_OK)
+    if (status != BW_OK)
+        (void)error_set(error, status, "no memory for a token");
+    else
         status = net_chain_ask(c, &ask, &answer, error);
     if (status == BW_OK && ask.request.head.status == 200) {
         const char *text = buf_text(&answer);
