@@ -15,7 +15,8 @@
 #define NS_A_DAY 86400000000000ll
 
 #define PROPERTY_MAP(P)                                                                            \
-    P(THREADS, "threads", "runtime", "integer", "4", 1, 64, "threads for uploads and reads")       \
+    P(THREADS, "threads", "runtime", "integer", "4", 1, 64,                                        \
+      "threads for uploads and reads; behind a network as many as there are requests")             \
     P(MEMORY, "memory", "runtime", "size", "256MiB", 0, U63,                                       \
       "bytes that may be read ahead, over all consumers of the runtime; the step that a consumer " \
       "waits for is read in any case")                                                             \

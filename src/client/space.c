@@ -339,6 +339,8 @@ bw_status space_open_on(bw_runtime *runtime, store *s, const char *url,
     }
     if (space->genesis != NULL)
         hex_encode(space->genesis->uuid, UUID_BYTES, space->uuid);
+    if ((space->base->features & STORE_IS_LOCAL) == 0)
+        executor_widen(runtime->executor);
     atomic_fetch_add(&runtime->spaces, 1u);
     *out = space;
     return BW_OK;
