@@ -662,33 +662,9 @@ static int set_environment(void **state)
            setenv("AWS_SESSION_TOKEN", TOKEN, 1);
 }
 
-/* Who is refused is told what to ask for. */
-static void test_a_missing_permission_is_named(void **state)
-{
-    (void)state;
-    static const struct {
-        store_op_kind kind;
-        const char *permission;
-    } rows[] = {
-        {STORE_GET, "permission s3:GetObject"},   {STORE_READ, "permission s3:GetObject"},
-        {STORE_PUT, "permission s3:PutObject"},   {STORE_CREATE, "permission s3:PutObject"},
-        {STORE_LIST, "permission s3:ListBucket"}, {STORE_DELETE, "permission s3:DeleteObject"},
-    };
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        store_op op;
-        make_op(&op, rows[i].kind);
-        (void)answered(XML("403 x", "40", ERROR("AccessDenied")), SCRIPT_CLOSE, &op, NULL, 0);
-        assert_int_equal(op.error.code, BW_DENIED);
-        if (strstr(op.error.message, rows[i].permission) == NULL)
-            fail_msg("%s: %s", store_op_name(op.kind), op.error.message);
-        store_op_clear(&op);
-    }
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_missing_permission_is_named),
         cmocka_unit_test(test_what_a_create_sends),
         cmocka_unit_test(test_what_others_send),
         cmocka_unit_test(test_outcomes_of_a_create),
