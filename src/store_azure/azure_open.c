@@ -39,9 +39,18 @@ static void free_backend(net_backend *net)
     mem_free(b);
 }
 
+/* Of blobs. */
+static const char *const permissions[STORE_OP_KINDS] = {
+    [STORE_GET] = "read (r of a signature)",      [STORE_READ] = "read (r of a signature)",
+    [STORE_HEAD] = "read (r of a signature)",     [STORE_PUT] = "write (w of a signature)",
+    [STORE_CREATE] = "write (w of a signature)",  [STORE_LIST] = "list (l of a signature)",
+    [STORE_DELETE] = "delete (d of a signature)",
+};
+
 const net_dialect azure_dialect = {
     .name = "azure",
     .outcomes = &azure_outcomes,
+    .permissions = permissions,
     .call_bytes = sizeof(azure_call),
     .build = azure_request_build,
     .error = azure_error,

@@ -26,9 +26,21 @@ static void free_backend(net_backend *net)
     mem_free(b);
 }
 
+/* Google tells who may not list that an absent object is forbidden. */
+static const char *const permissions[STORE_OP_KINDS] = {
+    [STORE_GET] = "storage.objects.get; to be told of absent objects, storage.objects.list",
+    [STORE_READ] = "storage.objects.get; to be told of absent objects, storage.objects.list",
+    [STORE_HEAD] = "storage.objects.get; to be told of absent objects, storage.objects.list",
+    [STORE_PUT] = "storage.objects.create; to replace an object, storage.objects.delete",
+    [STORE_CREATE] = "storage.objects.create",
+    [STORE_LIST] = "storage.objects.list",
+    [STORE_DELETE] = "storage.objects.delete",
+};
+
 const net_dialect gcs_dialect = {
     .name = "gcs",
     .outcomes = &gcs_outcomes,
+    .permissions = permissions,
     .call_bytes = sizeof(gcs_call),
     .build = gcs_request_build,
     .error = gcs_error,

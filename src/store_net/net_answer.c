@@ -100,6 +100,13 @@ static const char *keys_of(const net_call *call)
     return call->keys != NULL ? call->keys->keys.source : "";
 }
 
+/* What an operator would have to grant, where the row of the table ends in that. */
+static const char *permission_of(const net_call *call, const net_outcome *row)
+{
+    const net_dialect *d = call->owner->backend->dialect;
+    return strcmp(row->advice, NET_PERMIT) == 0 ? d->permissions[call->op->kind] : "";
+}
+
 /* Refused for keys that have ended, where others are on their way: nothing was applied, a create
  * neither, and whoever asks again asks with the new ones. */
 static bool fail_expired(net_call *call, const net_error *e, store_outcome outcome)
@@ -142,10 +149,11 @@ void net_fail(net_call *call, const net_error *e)
         outcome = op->kind == STORE_CREATE ? STORE_UNKNOWN : STORE_RETRY;
     if (meaning == BW_OK || meaning == BW_NOT_FOUND)
         meaning = BW_IO;
-    store_op_end(op, outcome, meaning, "%s: %s answered %d%s%s%s%s%s%s%s%s%s%s%s%s",
+    store_op_end(op, outcome, meaning, "%s: %s answered %d%s%s%s%s%s%s%s%s%s%s%s%s%s",
                  store_op_name(op->kind), place_of(call), head->status,
                  e->code[0] != '\0' ? " " : "", e->code, e->message[0] != '\0' ? ": " : "",
-                 e->message, row->advice, keys[0] != '\0' ? "; the keys are from " : "", keys,
+                 e->message, row->advice, permission_of(call, row),
+                 keys[0] != '\0' ? "; the keys are from " : "", keys,
                  region[0] != '\0' ? "; the bucket's region is " : "", region,
                  head->request_id[0] != '\0' ? " (request " : "", head->request_id,
                  head->request_id[0] != '\0' ? ")" : "");

@@ -41,7 +41,8 @@ typedef struct net_store net_store;
 typedef struct net_dialect {
     const char *name;
     const net_outcomes *outcomes;
-    size_t call_bytes; /* of its calls, which begin with a net_call */
+    const char *const *permissions; /* by kind of operation, as an operator would grant them */
+    size_t call_bytes;              /* of its calls, which begin with a net_call */
     /** Fills url, headers and body of call->http, and call->method, for the next request of the
      * operation. BW_OK; BW_NOMEM; else the operation ends FATAL. */
     bw_status (*build)(net_call *call);

@@ -36,9 +36,21 @@ static void free_backend(net_backend *net)
     mem_free(b);
 }
 
+/* AWS tells who may not list that an absent object is forbidden. */
+static const char *const permissions[STORE_OP_KINDS] = {
+    [STORE_GET] = "s3:GetObject; to be told of absent objects, s3:ListBucket",
+    [STORE_READ] = "s3:GetObject; to be told of absent objects, s3:ListBucket",
+    [STORE_HEAD] = "s3:GetObject; to be told of absent objects, s3:ListBucket",
+    [STORE_PUT] = "s3:PutObject",
+    [STORE_CREATE] = "s3:PutObject",
+    [STORE_LIST] = "s3:ListBucket",
+    [STORE_DELETE] = "s3:DeleteObject",
+};
+
 const net_dialect s3_dialect = {
     .name = "s3",
     .outcomes = &s3_outcomes,
+    .permissions = permissions,
     .call_bytes = sizeof(s3_call),
     .build = s3_request_build,
     .error = s3_answer_error,
