@@ -1,9 +1,11 @@
 // SPDX-FileCopyrightText: The BatchWeave authors
 // SPDX-License-Identifier: Apache-2.0
+#include "http/secret.h"
 #include "store_net/net_store.h"
 
 #include <inttypes.h>
 #include <string.h>
+#include <strings.h>
 
 /* ---- bodies, as they come ---- */
 
@@ -48,6 +50,54 @@ bool net_answer_sink(http_request *request, const uint8_t *bytes, size_t size)
     const size_t room = call->text.max - call->text.size;
     buf_put(&call->text, bytes, size < room ? size : room); /* the rest is read and forgotten */
     return true;
+}
+
+/* ---- what it said ---- */
+
+/* What of a signature in the query was sent, as it stands there and plain: servers tell either. */
+static bool tells_signature(const char *url, const char *text)
+{
+    char plain[256];
+    const char *sig = strstr(url, "sig=");
+    if (sig == NULL || (sig[-1] != '?' && sig[-1] != '&'))
+        return false;
+    sig += strlen("sig=");
+    size_t size = strcspn(sig, "&");
+    size = size < sizeof plain - 1 ? size : sizeof plain - 1;
+    memcpy(plain, sig, size);
+    plain[size] = '\0';
+    bool told = secret_is_told(plain, text);
+    if (uri_decode(plain, false) != SIZE_MAX)
+        told = told || secret_is_told(plain, text);
+    secret_wipe(plain, sizeof plain);
+    return told;
+}
+
+/* What was signed with a key does not give it away; tokens and shared access signatures are keys.
+ */
+static bool tells_key(const http_request *r, const char *text)
+{
+    static const char bearer[] = "Bearer ";
+    for (size_t i = 0; i < r->header_count; i++) {
+        const http_header *h = &r->headers[i];
+        if (strcasecmp(h->name, "x-amz-security-token") == 0 && secret_is_told(h->value, text))
+            return true;
+        if (strcasecmp(h->name, "authorization") == 0 &&
+            strncmp(h->value, bearer, sizeof bearer - 1) == 0 &&
+            secret_is_told(h->value + sizeof bearer - 1, text))
+            return true;
+    }
+    return tells_signature(r->url, text);
+}
+
+/* Not a word of it where a key of ours is among them. */
+static void hush(net_call *call, net_error *e)
+{
+    http_request *r = &call->http;
+    char *const said[] = {e->code, e->message, e->region, r->head.request_id, r->head.region};
+    for (size_t i = 0; i < sizeof said / sizeof said[0]; i++)
+        if (tells_key(r, said[i]))
+            said[i][0] = '\0';
 }
 
 /* ---- what failed ---- */
@@ -126,9 +176,12 @@ static bool fail_expired(net_call *call, const net_error *e, store_outcome outco
     return true;
 }
 
-void net_fail(net_call *call, const net_error *e)
+void net_fail(net_call *call, const net_error *answered)
 {
     store_op *op = call->op;
+    net_error said = *answered;
+    const net_error *e = &said;
+    hush(call, &said);
     const http_head *head = &call->http.head;
     const char *region = e->region[0] != '\0' ? e->region : head->region;
     const net_outcome *row = row_of(call, head->status, e->code);
@@ -291,6 +344,7 @@ static void end_write(net_call *call)
 {
     net_error e;
     call->owner->backend->dialect->error(call, &e);
+    hush(call, &e);
     const net_outcome *row = row_of(call, call->http.head.status, "");
     call->op->outcome = outcome_of(call->op, row);
     if (e.code[0] != '\0')
