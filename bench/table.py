@@ -57,6 +57,13 @@ WHAT = {
     "verified.with": "with it",
     "memory.per_budget": "peak resident memory of 128 ranks, 13 of them slow, over their budget of 128 MiB",
     "restart.first_item": "from opening a namespace of 10^5 steps to the first item",
+    "restart.trips.starved": "round trips of a restart, 10^5 steps, cursors of a rank that waited for its next "
+                             "step; share of at most 3",
+    "restart.trips.behind_10": "… of one 10 steps behind the producers",
+    "restart.trips.behind_1000": "… 1,000 steps",
+    "restart.trips.behind_10000": "… 10,000 steps",
+    "restart.trips.stored": "… of one that began when all steps were there",
+    "restart.trips.gone": "… whose cursors' versions are gone",
     "requests.per_rank_step": "reads and maps of data files, by strace",
     "requests.bytes_per_payload": "bytes of those over bytes of items, slices of 100 KiB, 4 items",
     "lifecycle.none.peak": "most that lay there in 1,010 steps, a checkpoint each 10, nothing deleted",
