@@ -441,8 +441,8 @@ void handout_way(const manifest *m, segment_cache *cache, cursor *c)
     if (step < m->swept || step >= manifest_tail_first(m))
         return;
     /* The last one need not be there to be named. */
-    (void)lookup_path(m, cache, step, path, &depth, &leaf);
-    if (path[depth - 1].level > 0 || MUTANT(way_is_forgotten))
+    if (lookup_path(m, cache, step, path, &depth, &leaf) == LOOKUP_FAILED ||
+        path[depth - 1].level > 0 || MUTANT(way_is_forgotten))
         return;
     const uint32_t from = depth > WAY_MAX ? depth - WAY_MAX : 1;
     for (uint32_t i = from; i < depth; i++) {
