@@ -129,6 +129,8 @@ bw_status bench_verified(bench *b, bw_error *error);
 bw_status bench_rivals(bench *b, bw_error *error);
 bw_status bench_memory(bench *b, bw_error *error);
 bw_status bench_restart(bench *b, bw_error *error);
+/** Of the group restart. */
+bw_status bench_restart_trips(bench *b, bw_error *error);
 bw_status bench_objects(bench *b, bw_error *error);
 bw_status bench_requests(bench *b, bw_error *error);
 bw_status bench_lifecycle(bench *b, bw_error *error);

@@ -57,6 +57,13 @@ WHAT = {
     "verified.with": "with it",
     "memory.per_budget": "peak resident memory of 128 ranks, 13 of them slow, over their budget of 128 MiB",
     "restart.first_item": "from opening a namespace of 10^5 steps to the first item",
+    "restart.trips.starved": "round trips of a restart, 10^5 steps, cursors of a rank that waited for its next "
+                             "step; share of at most 3",
+    "restart.trips.behind_10": "… of one 10 steps behind the producers",
+    "restart.trips.behind_1000": "… 1,000 steps",
+    "restart.trips.behind_10000": "… 10,000 steps",
+    "restart.trips.stored": "… of one that began when all steps were there",
+    "restart.trips.gone": "… whose cursors' versions are gone",
     "objects.put.bare": "processor time of a PUT of 100 KB, a bare loop over libcurl",
     "objects.put": "the same, signed as over TLS, by the store",
     "objects.put_hashed.bare": "the bare loop beside the next row",

@@ -29,7 +29,7 @@ void chain_begin(chain *c, bool resumes)
     c->resume.asked = resumes;
     MUST(!resumes || c->held == NULL);
     if (resumes)
-        (void)ask_add(&c->asks, ROLE_MANIFEST, STORE_GET, c->resume.at.version);
+        chain_ask_early(c);
 }
 
 /* False: asked again, or failed. */
@@ -97,7 +97,7 @@ void chain_began(chain *c, const ask *a, machine_reply *reply)
     if (a->role == ROLE_HINT)
         hint_read(c, reply);
     else if (a->role == ROLE_MANIFEST)
-        chain_early(c, reply);
+        chain_early(c, a, reply);
     else if (!genesis_read(c, reply))
         return;
     if (!c->has_genesis || ask_any(&c->asks) || chain_resumes(c))
@@ -124,7 +124,7 @@ static void hint_followed(chain *c)
         return;
     if (c->tip == NULL)
         search_markers(c);
-    else
+    else if (!chain_resumes_by_hint(c))
         chain_looked_ahead(c);
 }
 

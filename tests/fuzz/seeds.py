@@ -20,7 +20,7 @@ OBJECTS = {
     "page": ["page"],
     "segment": ["segment-block", "segment-index"],
     "small": ["marker", "hint", "state"],
-    "cursor": ["cursor", "cursor-skips", "cursor-tags"],
+    "cursor": ["cursor", "cursor-skips", "cursor-tags", "cursor-way"],
 }
 
 KEYS = """genesis
