@@ -79,6 +79,7 @@ class Agent:
         self.process = None
         self.planned = None  # the kill or stop that this incarnation is to meet
         self.kill_at = None
+        self.successor = None  # the incarnation that was started while another one was frozen
         self.finished = False
         self.incarnations = []
 
@@ -123,7 +124,10 @@ class Agent:
         elif state == "done":
             self.finished = True
         elif state == "failed":
-            raise Failure(self.process.story())
+            # Where it comes to its open only after the other one was thawed, it is the one that is too late.
+            if self.process is not self.successor or "FENCED" not in self.process.complaint():
+                raise Failure(self.process.story())
+            self.process = None
         elif self.round.frozen is None:
             self.round.freeze(self)
 
@@ -149,6 +153,7 @@ class Frozen:
         if self.replaced:
             self.agent.process = None
             self.agent.step()
+            self.agent.successor = self.agent.process
 
     def step(self):
         """True when it is over."""
