@@ -3,7 +3,10 @@
 #include "base/alloc.h"
 #include "store_azure/azure_internal.h"
 
+#include <stdlib.h>
 #include <string.h>
+
+#define SKEW_MS (5 * 60 * 1000)
 
 /* ---- errors ---- */
 
@@ -17,6 +20,15 @@ static bw_status on_error(void *context, const char *path, const char *text)
     return BW_OK;
 }
 
+/* Azure bears a quarter of an hour, and has the same code for a clock that is off as for a key that
+ * is wrong. */
+static bool is_skewed(const net_call *call)
+{
+    const int64_t date_ms = call->http.head.date_ms;
+    return date_ms != 0 && llabs(date_ms - clock_wall_ms(clock_system()) -
+                                 atomic_load(&call->owner->backend->skew_ms)) > SKEW_MS;
+}
+
 void azure_error(const net_call *call, net_error *out)
 {
     xml *reader = NULL;
@@ -28,6 +40,8 @@ void azure_error(const net_call *call, net_error *out)
     /* Also where there is no body. */
     if (out->code[0] == '\0')
         memcpy(out->code, call->http.head.error_code, sizeof out->code);
+    if (strcmp(out->code, "AuthenticationFailed") == 0 && is_skewed(call))
+        memcpy(out->code, NET_SKEWED, sizeof NET_SKEWED);
 }
 
 _Static_assert(sizeof((http_head *)0)->error_code == sizeof((net_error *)0)->code,

@@ -18,6 +18,8 @@ static const net_outcome rows[] = {
     CODE("ContainerDisabled", FATAL, DENIED, DENIED, "", "API"),
     CODE("InvalidRange", FATAL, FATAL, CORRUPT, "", "API"),
 
+    CODE(NET_SKEWED, RETRY, RETRY, IO, "; look at this machine's clock",
+         "ours: AuthenticationFailed with a Date that is far from our time"),
     CODE("AuthenticationFailed", FATAL, DENIED, DENIED,
          "; look at the key, and at this machine's clock", "API"),
     CODE("AuthorizationFailure", FATAL, DENIED, DENIED, "; look at the key", "API; Azurite"),

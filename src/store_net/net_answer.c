@@ -437,7 +437,7 @@ static bool take_failure(net_call *call)
     }
     if (op->kind == STORE_DELETE && !call->is_batch && row->other == STORE_NOT_FOUND)
         return end_delete(call);
-    if (strcmp(e.code, "RequestTimeTooSkewed") == 0)
+    if (strcmp(e.code, NET_SKEWED) == 0)
         learn_skew(call);
     net_fail(call, &e);
     return true;

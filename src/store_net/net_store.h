@@ -25,6 +25,9 @@
 
 #define NET_ERROR_BYTES_MAX 16384u
 
+/** The code of a refusal for the sake of a clock; the store's is learned then. */
+#define NET_SKEWED "RequestTimeTooSkewed"
+
 /** What a server says of a failure; "" where it says nothing. */
 typedef struct net_error {
     char code[64];

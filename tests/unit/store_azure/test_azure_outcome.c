@@ -27,6 +27,7 @@ static const expected rows[] = {
     {409, "ContainerBeingDeleted", STORE_FATAL, STORE_FATAL, BW_IO},
     {409, "ContainerDisabled", STORE_FATAL, STORE_DENIED, BW_DENIED},
     {416, "InvalidRange", STORE_FATAL, STORE_FATAL, BW_CORRUPT},
+    {403, "RequestTimeTooSkewed", STORE_RETRY, STORE_RETRY, BW_IO},
     {403, "AuthenticationFailed", STORE_FATAL, STORE_DENIED, BW_DENIED},
     {403, "AuthorizationFailure", STORE_FATAL, STORE_DENIED, BW_DENIED},
     {403, "AuthorizationPermissionMismatch", STORE_FATAL, STORE_DENIED, BW_DENIED},

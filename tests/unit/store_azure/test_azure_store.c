@@ -246,6 +246,30 @@ static void test_a_shared_access_signature(void **state)
     assert_int_equal(setenv("AZURE_STORAGE_KEY", KEY, 1), 0);
 }
 
+/* A clock that is wrong is corrected by what the store says, for the next request; and then it is
+ * the key. */
+static void test_skew(void **state)
+{
+    (void)state;
+#define REFUSED(code)                                                                              \
+    "HTTP/1.1 403 x\r\nDate: Sun, 06 Nov 1994 08:49:37 GMT\r\nx-ms-error-code: " code              \
+    "\r\nContent-Length: 0\r\n\r\n"
+    static const script_step steps[] = {{REFUSED("AuthenticationFailed"), SCRIPT_KEEP, false},
+                                        {REFUSED("AuthenticationFailed"), SCRIPT_KEEP, false},
+                                        {EMPTY("201 x"), SCRIPT_KEEP, false}};
+    stand t;
+    store_op op;
+    start(&t, steps, 3);
+    make_op(&op, STORE_CREATE);
+    assert_int_equal(store_run(t.s, &op), STORE_RETRY);
+    assert_int_equal(store_run(t.s, &op), STORE_FATAL);
+    assert_int_equal(op.error.code, BW_DENIED);
+    assert_int_equal(store_run(t.s, &op), STORE_CREATED);
+    assert_heard(script_heard(t.server, 1), "\r\nx-ms-date: Sun, 06 Nov 1994 08:49:");
+    assert_heard(script_heard(t.server, 2), "\r\nx-ms-date: Sun, 06 Nov 1994 08:49:");
+    stop(&t);
+}
+
 static void test_keys(void **state)
 {
     (void)state;
@@ -339,6 +363,7 @@ int main(void)
         cmocka_unit_test(test_a_range_of_nothing),
         cmocka_unit_test(test_pages),
         cmocka_unit_test(test_a_shared_access_signature),
+        cmocka_unit_test(test_skew),
         cmocka_unit_test(test_keys),
         cmocka_unit_test(test_names),
     };
