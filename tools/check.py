@@ -26,7 +26,7 @@ JOBS = str(os.cpu_count() or 2)
 C_FOLDERS = ["include", "src", "cli", "tests", "bench", "examples", "sim"]
 
 # Suites that the complete build must have; one that runs no test fails.
-UNIT_SUITES = "base codec payload input http store store_s3 store_azure store_gcs protocol client api".split()
+UNIT_SUITES = "base codec payload input http store store_net store_s3 store_azure store_gcs protocol client api".split()
 SUITES = UNIT_SUITES + ["contract", "golden", "fuzz", "hostile", "sim", "cli", "teststore"]
 COVERED_LAYERS = ["codec", "protocol"]
 COVERAGE_PERCENT_MIN = 98
@@ -405,8 +405,8 @@ SECTIONS: List[Section] = [
     Section("asan", "address and undefined-behaviour sanitizers, every suite", 10, 20,
             suites_of_build("gcc", ASAN, SUITES)),
     Section("tsan", "thread sanitizer: http, stores, contract, client, api, teststore", 9, 20,
-            suites_of_build("clang", TSAN, [*"http store store_s3 store_azure store_gcs".split(), "contract", "client",
-                                            "api", "teststore"])),
+            suites_of_build("clang", TSAN, [*"http store store_net store_s3 store_azure store_gcs".split(), "contract",
+                                            "client", "api", "teststore"])),
     Section("coverage", "codec and protocol: lines and branches that tests take", 6, 8,
             coverage_section),
     Section("fuzz", "libFuzzer on every decoder, 5 s each; coverage of each by its corpus", 8, 60,

@@ -301,6 +301,7 @@ static int set_environment(void **state)
 {
     (void)state;
     return unsetenv("AZURE_STORAGE_SAS_TOKEN") | unsetenv("AZURE_STORAGE_CONNECTION_STRING") |
+           setenv("AZURE_POD_IDENTITY_AUTHORITY_HOST", "http://127.0.0.1:1", 1) |
            setenv("AZURE_STORAGE_KEY", KEY, 1);
 }
 

@@ -273,7 +273,8 @@ static void test_what_cannot_be_opened(void **state)
 static int set_environment(void **state)
 {
     (void)state;
-    return setenv("GOOGLE_OAUTH_ACCESS_TOKEN", TOKEN, 1);
+    return setenv("GOOGLE_OAUTH_ACCESS_TOKEN", TOKEN, 1) | setenv("NO_GCE_CHECK", "true", 1) |
+           setenv("HOME", "/nowhere", 1);
 }
 
 /* Who is refused is told what to ask for. */
