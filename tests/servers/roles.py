@@ -45,10 +45,11 @@ class Roles:
         self.tally, self.url, self.environments, self.refusals = tally, server.url(PREFIX), environments, refusals
 
     def step(self, role, *words):
+        refusals = self.refusals.get("train" if "--group" in words else words[0], {})
         # The URL comes after the command, which may be of two words.
         count = 2 if words[0] == "group" else 1
         words = (*words[:count], self.url, *words[count:])
-        for other, permission in self.refusals.get(words[0], {}).items():
+        for other, permission in refusals.items():
             self.tally.refused(self.environments[other], ["DENIED", permission], *words)
         return self.tally.batchweave(self.environments[role], *words)
 
@@ -64,8 +65,8 @@ class Roles:
         self.tally.expect(swept["manifests_deleted"] > 0 and swept["steps_deleted"] > 0, f"it swept little: {swept}")
         self.step("operator", "group", "rm", "train")
         self.step("operator", "seal")
-        self.step("reader", "verify", "--deep")
-        self.step("reader", "info")
+        for words in (("info",), ("consume", "--world", "2"), ("verify", "--deep")):
+            self.step("reader", *words)
 
 
 def life(tally, server, environments, refusals):
@@ -83,7 +84,7 @@ def of_each(permission, *roles):
 
 S3_REFUSALS = {"init": of_each("s3:PutObject", "reader", "producer", "trainer", "sweeper"),
                "produce": of_each("s3:PutObject", "reader", "trainer", "sweeper", "operator"),
-               "consume": of_each("s3:PutObject", "reader"),
+               "train": of_each("s3:PutObject", "reader"),
                "gc": {**of_each("s3:PutObject", "reader"),
                       **of_each("s3:DeleteObject", "producer", "trainer", "operator")}}
 # What keys of a role could do harm with, had it more rights: (role, method, key).
@@ -133,7 +134,7 @@ def check_s3(tally, server):
 
 WRITE, DELETE, LIST = "write (w of a signature)", "delete (d of a signature)", "list (l of a signature)"
 AZURE_REFUSALS = {"init": {**of_each(WRITE, "reader"), **of_each(LIST, "producer", "trainer")},
-                  "produce": of_each(WRITE, "reader"), "consume": of_each(WRITE, "reader"),
+                  "produce": of_each(WRITE, "reader"), "train": of_each(WRITE, "reader"),
                   "gc": {**of_each(WRITE, "reader"), **of_each(DELETE, "producer", "trainer", "operator")},
                   "verify": of_each(LIST, "producer", "trainer")}
 
