@@ -14,14 +14,16 @@ typedef struct worker {
 typedef struct job_list {
     job *first;
     job **last;
+    uint32_t count;
 } job_list;
 
 struct executor {
-    uint32_t threads;
+    uint32_t threads; /* that are always there */
     lock lock;
     condition work;
     struct {
         uint32_t started;
+        uint32_t threads_max;
         uint32_t idle;
         bool stopping;
         job_list ready;   /* first in, first out */
@@ -34,6 +36,7 @@ static void list_init(job_list *list)
 {
     list->first = NULL;
     list->last = &list->first;
+    list->count = 0;
 }
 
 static void list_append(job_list *list, job *j)
@@ -41,12 +44,14 @@ static void list_append(job_list *list, job *j)
     j->next = NULL;
     *list->last = j;
     list->last = &j->next;
+    list->count++;
 }
 
 static void list_unlink(job_list *list, job **at)
 {
     job *j = *at;
     *at = j->next;
+    list->count--;
     if (list->last == &j->next)
         list->last = at;
     j->next = NULL;
@@ -117,7 +122,7 @@ bw_status executor_new(uint32_t threads, executor **out)
     executor *e = mem_zalloc(sizeof *e);
     if (e == NULL)
         return BW_NOMEM;
-    e->threads = threads;
+    e->threads = e->locked.threads_max = threads;
     list_init(&e->locked.ready);
     list_init(&e->locked.delayed);
     if (lock_init(&e->lock) != BW_OK) {
@@ -150,25 +155,32 @@ void executor_free(executor *e)
     mem_free(e);
 }
 
-uint32_t executor_threads(const executor *e)
+static bool start_one_locked(executor *e)
 {
-    return e->threads;
+    worker *w = &e->workers[e->locked.started];
+    w->owner = e;
+    w->index = e->locked.started;
+    if (thread_start(&w->thread, "bw-work", worker_run, w) != BW_OK)
+        return false; /* fewer threads are slower, not wrong */
+    e->locked.started++;
+    return true;
 }
 
 bw_status executor_start(executor *e)
 {
     lock_acquire(&e->lock);
-    while (e->locked.started < e->threads) {
-        worker *w = &e->workers[e->locked.started];
-        w->owner = e;
-        w->index = e->locked.started;
-        if (thread_start(&w->thread, "bw-work", worker_run, w) != BW_OK)
-            break; /* fewer threads are slower, not wrong */
-        e->locked.started++;
-    }
+    while (e->locked.started < e->threads && start_one_locked(e))
+        continue;
     const bool running = e->locked.started > 0;
     lock_release(&e->lock);
     return running ? BW_OK : BW_NOMEM;
+}
+
+void executor_widen(executor *e)
+{
+    lock_acquire(&e->lock);
+    e->locked.threads_max = EXECUTOR_THREADS_MAX;
+    lock_release(&e->lock);
 }
 
 void executor_submit(executor *e, job *j)
@@ -178,6 +190,8 @@ void executor_submit(executor *e, job *j)
     list_append(&e->locked.ready, j);
     if (e->locked.idle > 0)
         condition_signal(&e->work);
+    if (e->locked.ready.count > e->locked.idle && e->locked.started < e->locked.threads_max)
+        (void)start_one_locked(e);
     lock_release(&e->lock);
 }
 

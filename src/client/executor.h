@@ -5,7 +5,8 @@
  *
  * Jobs are intrusive and belong to their submitter, who bounds how many there can be (prefetch
  * depth, staged batches); a submit therefore neither allocates nor fails nor waits. Threads block
- * all signals.
+ * all signals. A job keeps its thread while it waits for the store: where that is a network's round
+ * trip, there is a thread for each job that would wait for one (executor_widen).
  */
 #ifndef CLIENT_EXECUTOR_H
 #define CLIENT_EXECUTOR_H
@@ -18,7 +19,7 @@
 typedef struct executor executor;
 
 typedef struct job {
-    /** `worker`: index of the thread that runs it, below executor_threads. The job is its owner's
+    /** `worker`: index of the thread that runs it, below EXECUTOR_THREADS_MAX. The job is its owner's
      * again as soon as this is called. */
     void (*run)(struct job *j, uint32_t worker);
     struct job *next; /* the executor's */
@@ -28,10 +29,11 @@ typedef struct job {
 bw_status executor_new(uint32_t threads, executor **out);
 /** No job may be queued. NULL is fine. */
 void executor_free(executor *e);
-uint32_t executor_threads(const executor *e);
 /** Starts the threads unless they run. BW_NOMEM when not even one can be started. Before the first
  * submit. */
 bw_status executor_start(executor *e);
+/** From now on, a job that finds all threads busy gets one more, up to EXECUTOR_THREADS_MAX. */
+void executor_widen(executor *e);
 
 void executor_submit(executor *e, job *j);
 /** Not before `due_ns` (monotonic). */

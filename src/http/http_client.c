@@ -306,6 +306,17 @@ static bool origin_of(const char *url, uri_origin *out)
     return uri_parse_origin(text, out, NULL) == BW_OK;
 }
 
+/** Whether each is one line: what follows a line break would be a header of its own, or a request.
+ */
+static bool headers_are_lines(const http_request *r)
+{
+    for (size_t i = 0; i < r->header_count; i++)
+        if (strpbrk(r->headers[i].name, "\r\n") != NULL ||
+            strpbrk(r->headers[i].value, "\r\n") != NULL)
+            return false;
+    return true;
+}
+
 void http_submit(http_client *c, http_request *r)
 {
     uri_origin origin;
@@ -324,6 +335,11 @@ void http_submit(http_client *c, http_request *r)
     if (!origin.tls && !origin.loopback && !c->options.plain_http) {
         refuse(c, r, HTTP_REFUSED,
                "plain http to another machine is refused: write https, or allow it by plain_http");
+        return;
+    }
+    if (!headers_are_lines(r)) {
+        refuse(c, r, HTTP_REFUSED,
+               "a header has a line break in it: look at keys, tokens and settings");
         return;
     }
     c->secured = c->secured || origin.tls;

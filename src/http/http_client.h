@@ -22,7 +22,7 @@ typedef enum http_end {
     HTTP_NOT_SENT, /* not a byte of it left this process */
     HTTP_CUT,      /* it may have arrived; head.status says whether an answer began */
     HTTP_STOPPED,  /* the request's own sink wanted no more */
-    HTTP_REFUSED,  /* not sent, and never will be: certificate, plain HTTP, URL */
+    HTTP_REFUSED,  /* not sent, and never will be: certificate, plain HTTP, URL, header */
 } http_end;
 
 typedef enum http_method { HTTP_GET, HTTP_HEAD, HTTP_PUT, HTTP_POST, HTTP_DELETE } http_method;

@@ -5,6 +5,8 @@
 #include "base/alloc.h"
 #include <string.h>
 
+#define PIECE_BYTES 8u
+
 void secret_wipe(void *bytes, size_t size)
 {
     explicit_bzero(bytes, size);
@@ -40,4 +42,14 @@ bool secret_is_set(const secret *s)
 const char *secret_text(const secret *s)
 {
     return s->text != NULL ? s->text : "";
+}
+
+bool secret_is_told(const char *hidden, const char *text)
+{
+    const size_t size = strlen(hidden), room = strlen(text);
+    const size_t piece = size < PIECE_BYTES ? size : PIECE_BYTES;
+    for (size_t at = 0; piece > 0 && at + piece <= size; at++)
+        if (memmem(text, room, hidden + at, piece) != NULL)
+            return true;
+    return false;
 }

@@ -26,6 +26,9 @@ void secret_clear(secret *s);
 bool secret_is_set(const secret *s);
 /** "" when not set. */
 const char *secret_text(const secret *s);
+/** Whether `text`, which came from outside, has a piece of `hidden` in it: servers tell what they
+ * were sent, and cut it anywhere. */
+bool secret_is_told(const char *hidden, const char *text);
 /** Zeroes memory that held one, whatever the compiler thinks of it. */
 void secret_wipe(void *bytes, size_t size);
 

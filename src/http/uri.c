@@ -53,8 +53,10 @@ static int compare_parameters(const void *left, const void *right)
 void uri_query(buf *out, const uri_parameter *parameters, size_t count)
 {
     uri_parameter sorted[URI_PARAMETERS_MAX] = {{NULL, NULL}};
-    if (count > URI_PARAMETERS_MAX)
-        count = URI_PARAMETERS_MAX;
+    if (count > URI_PARAMETERS_MAX) {
+        out->failed = BW_TOO_LARGE;
+        return;
+    }
     for (size_t i = 0; i < count; i++)
         sorted[i] = parameters[i];
     qsort(sorted, count, sizeof sorted[0], compare_parameters);

@@ -18,7 +18,7 @@ typedef struct uri_parameter {
 
 #define URI_PARAMETERS_MAX 16u
 /** name=value pairs, encoded and in byte order of their encoded form: canonical, and what is sent.
- * At most URI_PARAMETERS_MAX. */
+ * More than URI_PARAMETERS_MAX: BW_TOO_LARGE of `out`. */
 void uri_query(buf *out, const uri_parameter *parameters, size_t count);
 
 /** Decodes %XX in place, and with `blanks` `+` as one; the new size, which is more than that of the

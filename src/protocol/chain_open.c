@@ -11,8 +11,6 @@
 #include "protocol/read.h"
 #include <string.h>
 
-/* All powers of two that a block number can have. */
-#define MARKER_POWERS 64u
 /* Manifests above the highest marker: more would be absurd. */
 #define MANIFEST_POWERS 40u
 /* The chain retires blocks more slowly than this searches; a walk that keeps losing says so instead
@@ -87,7 +85,8 @@ static void search_markers(chain *c)
     MUST(!ask_any(&c->asks));
     c->state = WALK_MARKERS;
     chain_set_tip(c, NULL);
-    search_start(&c->search, 0, false, genesis_block(&c->genesis, UINT64_MAX) + 1, MARKER_POWERS);
+    search_start(&c->search, 0, false, genesis_block(&c->genesis, UINT64_MAX) + 1,
+                 SEARCH_POWERS_MAX);
     for (uint32_t i = 0; i < c->search.probe_count; i++)
         (void)ask_add(&c->asks, ROLE_HEAD_MARKER, STORE_HEAD, c->search.probes[i]);
 }

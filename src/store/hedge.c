@@ -43,7 +43,9 @@ typedef struct hedge_store {
     hedge_shared *shared;
     hedge_record *records;
     size_t count, capacity;
-    size_t flying; /* with the inner store: twins and what has no record, too */
+    size_t flying;       /* with the inner store: twins and what has no record, too */
+    store_op **answered; /* by the poll that is settled, and not looked at yet */
+    size_t answered_count;
     op_queue complete;
     atomic_bool woken;
 } hedge_store;
@@ -56,6 +58,19 @@ static hedge_store *hedge_of(store *s)
 static int64_t hedge_now(const hedge_store *h)
 {
     return clock_now(h->shared->clock);
+}
+
+/* The other request of an answered read: it is on its way, or was answered by the same poll. */
+static void take_back(hedge_store *h, store_op *op)
+{
+    h->flying--;
+    for (size_t i = 0; i < h->answered_count; i++) {
+        if (h->answered[i] == op) {
+            h->answered[i] = NULL;
+            return;
+        }
+    }
+    store_take_back(h->inner, op);
 }
 
 /* ---- the twin ---- */
@@ -106,8 +121,7 @@ static void drop_twin(hedge_store *h, hedge_record *record)
 {
     if (record->twin == NULL)
         return;
-    store_take_back(h->inner, record->twin);
-    h->flying--;
+    take_back(h, record->twin);
     twin_free(record->twin);
     record->twin = NULL;
 }
@@ -219,10 +233,8 @@ static store_op *settle(hedge_store *h, store_op *op)
         drop_twin(h, record);
         return conclude(h, record);
     }
-    if (!record->failed) {
-        store_take_back(h->inner, record->op);
-        h->flying--;
-    }
+    if (!record->failed)
+        take_back(h, record->op);
     take_answer(record);
     if (h->shared->meter != NULL)
         atomic_fetch_add_explicit(&h->shared->meter->hedges_won, 1, memory_order_relaxed);
@@ -269,7 +281,9 @@ static size_t hedge_poll(store *s, store_op **done, size_t max, int64_t timeout_
         const size_t count =
             store_poll(h->inner, done, max, until_ns > now_ns ? until_ns - now_ns : 0);
         for (size_t i = 0; i < count; i++) {
-            store_op *op = settle(h, done[i]);
+            h->answered = done + i + 1;
+            h->answered_count = count - i - 1;
+            store_op *op = done[i] != NULL ? settle(h, done[i]) : NULL;
             if (op != NULL)
                 done[over++] = op;
         }

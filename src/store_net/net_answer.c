@@ -1,9 +1,11 @@
 // SPDX-FileCopyrightText: The BatchWeave authors
 // SPDX-License-Identifier: Apache-2.0
+#include "http/secret.h"
 #include "store_net/net_store.h"
 
 #include <inttypes.h>
 #include <string.h>
+#include <strings.h>
 
 /* ---- bodies, as they come ---- */
 
@@ -50,6 +52,54 @@ bool net_answer_sink(http_request *request, const uint8_t *bytes, size_t size)
     return true;
 }
 
+/* ---- what it said ---- */
+
+/* What of a signature in the query was sent, as it stands there and plain: servers tell either. */
+static bool tells_signature(const char *url, const char *text)
+{
+    char plain[256];
+    const char *sig = strstr(url, "sig=");
+    if (sig == NULL || (sig[-1] != '?' && sig[-1] != '&'))
+        return false;
+    sig += strlen("sig=");
+    size_t size = strcspn(sig, "&");
+    size = size < sizeof plain - 1 ? size : sizeof plain - 1;
+    memcpy(plain, sig, size);
+    plain[size] = '\0';
+    bool told = secret_is_told(plain, text);
+    if (uri_decode(plain, false) != SIZE_MAX)
+        told = told || secret_is_told(plain, text);
+    secret_wipe(plain, sizeof plain);
+    return told;
+}
+
+/* What was signed with a key does not give it away; tokens and shared access signatures are keys.
+ */
+static bool tells_key(const http_request *r, const char *text)
+{
+    static const char bearer[] = "Bearer ";
+    for (size_t i = 0; i < r->header_count; i++) {
+        const http_header *h = &r->headers[i];
+        if (strcasecmp(h->name, "x-amz-security-token") == 0 && secret_is_told(h->value, text))
+            return true;
+        if (strcasecmp(h->name, "authorization") == 0 &&
+            strncmp(h->value, bearer, sizeof bearer - 1) == 0 &&
+            secret_is_told(h->value + sizeof bearer - 1, text))
+            return true;
+    }
+    return tells_signature(r->url, text);
+}
+
+/* Not a word of it where a key of ours is among them. */
+static void hush(net_call *call, net_error *e)
+{
+    http_request *r = &call->http;
+    char *const said[] = {e->code, e->message, e->region, r->head.request_id, r->head.region};
+    for (size_t i = 0; i < sizeof said / sizeof said[0]; i++)
+        if (tells_key(r, said[i]))
+            said[i][0] = '\0';
+}
+
 /* ---- what failed ---- */
 
 static const net_outcome *row_of(const net_call *call, int status, const char *code)
@@ -72,10 +122,39 @@ static bool reads_object(const store_op *op)
     return op->kind == STORE_GET || op->kind == STORE_READ || op->kind == STORE_HEAD;
 }
 
+/* Keys that came so late are not the reason. */
+#define FRESH_NS (5 * NS_PER_S)
+
+bool net_call_is_past_end(const net_call *call)
+{
+    const int64_t end_ns = call->keys->keys.expires_ns;
+    return end_ns != 0 && end_ns <= clock_now(clock_system());
+}
+
+bool net_call_has_fresh_keys(const net_call *call)
+{
+    return clock_now(clock_system()) - call->keys->since_ns <= FRESH_NS;
+}
+
+bool net_call_has_ended(const net_call *call, const net_error *e)
+{
+    const int status = call->http.head.status;
+    (void)e;
+    if (net_call_is_past_end(call))
+        return status >= 400 && status <= 403;
+    return status == 401 && !net_call_has_fresh_keys(call);
+}
+
 static const char *keys_of(const net_call *call)
 {
+    return call->keys != NULL ? call->keys->keys.source : "";
+}
+
+/* What an operator would have to grant, where the row of the table ends in that. */
+static const char *permission_of(const net_call *call, const net_outcome *row)
+{
     const net_dialect *d = call->owner->backend->dialect;
-    return d->keys != NULL ? d->keys(call) : "";
+    return strcmp(row->advice, NET_PERMIT) == 0 ? d->permissions[call->op->kind] : "";
 }
 
 /* Refused for keys that have ended, where others are on their way: nothing was applied, a create
@@ -83,10 +162,11 @@ static const char *keys_of(const net_call *call)
 static bool fail_expired(net_call *call, const net_error *e, store_outcome outcome)
 {
     char why[512];
-    const net_dialect *d = call->owner->backend->dialect;
+    const net_backend *b = call->owner->backend;
     const int status = call->http.head.status;
-    if (d->expired == NULL || (outcome != STORE_FATAL && outcome != STORE_DENIED) ||
-        !d->expired(call, e, why, sizeof why))
+    if (call->keys == NULL || (outcome != STORE_FATAL && outcome != STORE_DENIED) ||
+        b->dialect->has_ended == NULL || !b->dialect->has_ended(call, e) ||
+        !net_keyring_expired(b->keyring, call->keys, why, sizeof why))
         return false;
     store_op_end(call->op, STORE_RETRY, BW_DENIED,
                  "%s: %s answered %d%s%s: the keys (%s) have expired, and new ones %s%s",
@@ -96,9 +176,12 @@ static bool fail_expired(net_call *call, const net_error *e, store_outcome outco
     return true;
 }
 
-void net_fail(net_call *call, const net_error *e)
+void net_fail(net_call *call, const net_error *answered)
 {
     store_op *op = call->op;
+    net_error said = *answered;
+    const net_error *e = &said;
+    hush(call, &said);
     const http_head *head = &call->http.head;
     const char *region = e->region[0] != '\0' ? e->region : head->region;
     const net_outcome *row = row_of(call, head->status, e->code);
@@ -119,10 +202,11 @@ void net_fail(net_call *call, const net_error *e)
         outcome = op->kind == STORE_CREATE ? STORE_UNKNOWN : STORE_RETRY;
     if (meaning == BW_OK || meaning == BW_NOT_FOUND)
         meaning = BW_IO;
-    store_op_end(op, outcome, meaning, "%s: %s answered %d%s%s%s%s%s%s%s%s%s%s%s%s",
+    store_op_end(op, outcome, meaning, "%s: %s answered %d%s%s%s%s%s%s%s%s%s%s%s%s%s",
                  store_op_name(op->kind), place_of(call), head->status,
                  e->code[0] != '\0' ? " " : "", e->code, e->message[0] != '\0' ? ": " : "",
-                 e->message, row->advice, keys[0] != '\0' ? "; the keys are from " : "", keys,
+                 e->message, row->advice, permission_of(call, row),
+                 keys[0] != '\0' ? "; the keys are from " : "", keys,
                  region[0] != '\0' ? "; the bucket's region is " : "", region,
                  head->request_id[0] != '\0' ? " (request " : "", head->request_id,
                  head->request_id[0] != '\0' ? ")" : "");
@@ -260,6 +344,7 @@ static void end_write(net_call *call)
 {
     net_error e;
     call->owner->backend->dialect->error(call, &e);
+    hush(call, &e);
     const net_outcome *row = row_of(call, call->http.head.status, "");
     call->op->outcome = outcome_of(call->op, row);
     if (e.code[0] != '\0')

@@ -258,15 +258,27 @@ class Lives(harness.CliTest):
         self.assertEqual((result.ghosts, left), ([], []))
         return info
 
+    def has_any(self, kind):
+        folder = self.space / kind
+        return folder.is_dir() and any(folder.iterdir())
+
     def test_clean_at_any_moment(self):
         life = int(os.environ.get("BATCHWEAVE_LIFE", 5))
         info = self.live(life)
         if life != 5:
             return
-        # In this life all of it happens.
+        # In this life all of it happens. A sweep that another one overtakes moves nobody to the page; with the
+        # group that holds the trim step gone, one that is alone does.
+        for _ in range(5):
+            if self.has_any("page"):
+                break
+            self.run_cli("group", "rm", self.url, "eval", expect=None)
+            self.produce()
+            self.train()
+            self.sweep()
         self.assertGreater(info["swept_step"], 10)
-        self.assertTrue(list((self.space / "page").iterdir()), "nobody moved to the page")
-        self.assertTrue(list((self.space / "retired").iterdir()), "no block was retired")
+        self.assertTrue(self.has_any("page"), "nobody moved to the page")
+        self.assertTrue(self.has_any("retired"), "no block was retired")
 
     def test_clean_while_all_go_on(self):
         """Nobody waits for the one who looks: what a sweep deletes under it is no finding."""

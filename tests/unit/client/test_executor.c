@@ -60,7 +60,6 @@ static void test_all_jobs_run(void **state)
     gate_init(&done);
     atomic_init(&runs, 0u);
     assert_int_equal(executor_new(3, &e), BW_OK);
-    assert_int_equal(executor_threads(e), 3);
     assert_int_equal(executor_start(e), BW_OK);
     assert_int_equal(executor_start(e), BW_OK);
     for (uint32_t i = 0; i < JOBS; i++) {
@@ -105,6 +104,44 @@ static void test_later_and_never(void **state)
     executor_free(e);
 }
 
+typedef struct meeting {
+    job job;
+    atomic_uint *there;
+    gate *come;
+    uint32_t guests;
+} meeting;
+
+/* As a request keeps its thread: until all have come. */
+static void meet(job *j, uint32_t worker)
+{
+    meeting *m = (meeting *)(void *)j;
+    assert_true(worker < EXECUTOR_THREADS_MAX);
+    atomic_fetch_add(m->there, 1u);
+    gate_open(m->come);
+    wait_for(m->there, m->come, m->guests);
+}
+
+static void test_a_thread_for_each_that_waits(void **state)
+{
+    (void)state;
+    executor *e = NULL;
+    atomic_uint there;
+    gate come;
+    static meeting jobs[EXECUTOR_THREADS_MAX + 1];
+    gate_init(&come);
+    atomic_init(&there, 0u);
+    assert_int_equal(executor_new(2, &e), BW_OK);
+    executor_widen(e);
+    assert_int_equal(executor_start(e), BW_OK);
+    for (uint32_t i = 0; i <= EXECUTOR_THREADS_MAX; i++) {
+        jobs[i] = (meeting){
+            .job = {.run = meet}, .there = &there, .come = &come, .guests = EXECUTOR_THREADS_MAX};
+        executor_submit(e, &jobs[i].job);
+    }
+    wait_for(&there, &come, EXECUTOR_THREADS_MAX + 1); /* the last one when a thread is free */
+    executor_free(e);
+}
+
 static void test_budget(void **state)
 {
     (void)state;
@@ -131,6 +168,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_all_jobs_run),
         cmocka_unit_test(test_later_and_never),
+        cmocka_unit_test(test_a_thread_for_each_that_waits),
         cmocka_unit_test(test_budget),
     };
     return cmocka_run_group_tests_name("executor", tests, NULL, NULL);

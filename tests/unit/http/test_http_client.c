@@ -269,6 +269,31 @@ static void test_nothing_was_sent(void **state)
     stop(t);
 }
 
+/* The value may be a token: what is told of it is not a byte of it. */
+static void test_a_header_is_one_line(void **state)
+{
+    (void)state;
+    static const script_step steps[] = {{OK_EMPTY, SCRIPT_KEEP, false}};
+    static const http_header bad[] = {
+        {"authorization", "Bearer zebra\r\nx-evil: 1"}, {"x-one", "zebra\n"}, {"x-one\r", "1"}};
+    stand *t = start(steps, 1);
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        http_request r = request(t, HTTP_PUT);
+        r.headers[0] = (http_header){"x-good", "1"};
+        r.headers[1] = bad[i];
+        r.header_count = 2;
+        run_one(t, &r);
+        assert_int_equal(r.end, HTTP_REFUSED);
+        assert_string_not_equal(r.why, "");
+        assert_null(strstr(r.why, "zebra"));
+    }
+    assert_int_equal(script_connections(t->server), 0);
+    http_request r = request(t, HTTP_PUT);
+    run_one(t, &r);
+    assert_int_equal(r.head.status, 200);
+    stop(t);
+}
+
 static void test_limits_of_time(void **state)
 {
     (void)state;
@@ -382,6 +407,7 @@ int main(void)
         cmocka_unit_test(test_once_means_once),
         cmocka_unit_test(test_an_early_refusal_is_heard),
         cmocka_unit_test(test_nothing_was_sent),
+        cmocka_unit_test(test_a_header_is_one_line),
         cmocka_unit_test(test_limits_of_time),
         cmocka_unit_test(test_a_sink_may_have_enough),
         cmocka_unit_test(test_cancel_and_close),

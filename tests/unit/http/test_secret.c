@@ -48,6 +48,19 @@ static void test_zeroed_when_cleared_and_when_replaced(void **state)
     }
 }
 
+static void test_a_piece_of_it_is_found(void **state)
+{
+    (void)state;
+    assert_true(secret_is_told(planted, planted));
+    assert_true(secret_is_told(planted, "the key wJalrXUtnFEM was cut"));
+    assert_true(secret_is_told(planted, "the end: K7MDENG") == false); /* 7 bytes are no piece */
+    assert_true(secret_is_told(planted, "the end: /K7MDENG"));
+    assert_false(secret_is_told(planted, ""));
+    assert_false(secret_is_told("", planted));
+    assert_true(secret_is_told("short", "a short one"));
+    assert_false(secret_is_told("short", "shor"));
+}
+
 static void test_too_long_is_refused_and_leaves_none(void **state)
 {
     (void)state;
@@ -63,6 +76,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_zeroed_when_cleared_and_when_replaced),
+        cmocka_unit_test(test_a_piece_of_it_is_found),
         cmocka_unit_test(test_too_long_is_refused_and_leaves_none),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -38,6 +38,23 @@ static void test_query_is_in_byte_order_of_its_encoded_form(void **state)
     buf_free(&out);
 }
 
+static void test_query_of_too_many_is_refused(void **state)
+{
+    (void)state;
+    uri_parameter parameters[URI_PARAMETERS_MAX + 1];
+    for (size_t i = 0; i <= URI_PARAMETERS_MAX; i++)
+        parameters[i] = (uri_parameter){"n", "v"};
+    buf out;
+    buf_init(&out, 4096);
+    uri_query(&out, parameters, URI_PARAMETERS_MAX);
+    assert_int_equal(buf_status(&out), BW_OK);
+    assert_int_equal(out.size, URI_PARAMETERS_MAX * 4 - 1);
+    buf_reset(&out);
+    uri_query(&out, parameters, URI_PARAMETERS_MAX + 1);
+    assert_int_equal(buf_status(&out), BW_TOO_LARGE);
+    buf_free(&out);
+}
+
 static void assert_decoded(const char *text, bool blanks, const char *expected)
 {
     char bytes[64];
@@ -137,6 +154,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_encode),
         cmocka_unit_test(test_query_is_in_byte_order_of_its_encoded_form),
+        cmocka_unit_test(test_query_of_too_many_is_refused),
         cmocka_unit_test(test_decode),
         cmocka_unit_test(test_origins),
         cmocka_unit_test(test_a_password_is_not_repeated),

@@ -137,6 +137,38 @@ static void test_first_request_wins_after_all(void **state)
     store_close(f.store);
 }
 
+/* One poll of the inner store brings both answers: whichever is first, the caller gets one. */
+static void test_both_answered_in_one_poll(void **state)
+{
+    (void)state;
+    const timed_answer firsts[] = {good(60 * NS_PER_MS), good(SLOW_NS)};
+    for (size_t i = 0; i < 2; i++) {
+        fixture f = {0};
+        open_on(&f);
+        learn(&f);
+        script(&f, firsts[i], good(50 * NS_PER_MS));
+        uint8_t bytes[BYTES];
+        store_op op;
+        store_op *done[4];
+        store_op_init(&op, STORE_READ, "key");
+        op.offset = 7;
+        op.length = BYTES;
+        op.dest = bytes;
+        store_submit(f.store, &op);
+        assert_int_equal(store_poll(f.store, done, 4, LATE_MAX_NS), 0);
+        assert_int_equal(hedges(&f), 1);
+        f.space.now_ns += SLOW_NS;
+        assert_int_equal(store_poll(f.store, done, 4, 0), 1);
+        assert_ptr_equal(done[0], &op);
+        assert_int_equal(op.outcome, STORE_OK);
+        assert_timed_bytes("key", 7, bytes, BYTES);
+        assert_int_equal(won(&f), i);
+        assert_int_equal(f.space.in_flight, 0);
+        assert_int_equal(read_one(&f, bytes), STORE_OK);
+        store_close(f.store);
+    }
+}
+
 static store_outcome get_one(fixture *f, uint32_t *attempts)
 {
     store_op op;
@@ -446,6 +478,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_second_request_wins),
         cmocka_unit_test(test_first_request_wins_after_all),
+        cmocka_unit_test(test_both_answered_in_one_poll),
         cmocka_unit_test(test_whole_objects),
         cmocka_unit_test(test_failures),
         cmocka_unit_test(test_quick_failures_are_told),
