@@ -242,7 +242,8 @@ static bw_status open_rank(run_state *s, uint32_t i, const bw_cursor *cursor)
     r->crew = &s->crew;
     r->index = args_given(c, "rank") ? (uint32_t)args_number(c, "rank") : i;
     r->error = bw_error_new();
-    if (r->error == NULL || delivery_begin(&r->delivery, args_given(c, "digest"), s->out) != BW_OK)
+    r->delivery = (delivery){.digest = args_given(c, "digest"), .folder = s->out};
+    if (r->error == NULL)
         return cli_fail(c, BW_NOMEM, "out of memory");
     bw_status status = set_place(s, r->index);
     if (status == BW_OK)

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli.h"
 
-#include "input/sha256.h"
+#include "input/itemdigest.h"
 
 #include <inttypes.h>
 #include <jansson.h>
@@ -13,13 +13,8 @@
 
 static bw_status describe(cli *c, const bw_item *item, const void *data, size_t size)
 {
-    char hex[SHA256_HEX_BYTES] = "";
-    sha256 *hash = sha256_new();
-    if (hash == NULL)
-        return cli_fail(c, BW_NOMEM, "out of memory");
-    sha256_add(hash, data, size);
-    const bw_status status = sha256_hex(hash, hex);
-    sha256_free(hash);
+    char hex[ITEM_DIGEST_BYTES] = "";
+    const bw_status status = item_digest(data, size, hex);
     if (status != BW_OK)
         return cli_fail(c, status, "out of memory");
     printf("{\"step\":%" PRIu64 ",\"d\":%" PRIu32 ",\"c\":%" PRIu32 ",\"item\":%" PRIu32

@@ -8,13 +8,6 @@
 #include <limits.h>
 #include <stdlib.h>
 
-bw_status delivery_begin(delivery *d, bool digest, const char *folder)
-{
-    *d = (delivery){.digest = digest, .folder = folder};
-    d->hash = digest ? sha256_new() : NULL;
-    return digest && d->hash == NULL ? BW_NOMEM : BW_OK;
-}
-
 /** `folder`/<step>/<d>.<c>.<item>, whole or not at all. */
 static bw_status write_file(delivery *d, const bw_item *item, const void *data, size_t size,
                             bw_error *error)
@@ -38,9 +31,8 @@ static bw_status write_file(delivery *d, const bw_item *item, const void *data, 
 
 static bw_status write_digest(delivery *d, const bw_item *item, const void *data, size_t size)
 {
-    char hex[SHA256_HEX_BYTES];
-    sha256_add(d->hash, data, size);
-    const bw_status status = sha256_hex(d->hash, hex);
+    char hex[ITEM_DIGEST_BYTES];
+    const bw_status status = item_digest(data, size, hex);
     if (status != BW_OK)
         return status;
     if (d->line == NULL) {
@@ -89,6 +81,5 @@ void delivery_end(delivery *d)
     if (d->line != NULL)
         fclose(d->line);
     free(d->line_text);
-    sha256_free(d->hash);
     *d = (delivery){0};
 }

@@ -4,7 +4,7 @@
 #ifndef CLI_DELIVERY_H
 #define CLI_DELIVERY_H
 
-#include "input/sha256.h"
+#include "input/itemdigest.h"
 
 #include <batchweave/batchweave.h>
 #include <stdbool.h>
@@ -13,8 +13,7 @@
 typedef struct delivery {
     bool digest;
     const char *folder; /* of --out, or NULL */
-    sha256 *hash;
-    FILE *line; /* the digest line that is being written */
+    FILE *line;         /* the digest line that is being written */
     char *line_text;
     size_t line_size;
     uint64_t items, pads, bytes; /* of all steps */
@@ -22,7 +21,6 @@ typedef struct delivery {
     uint64_t swept_step;
 } delivery;
 
-bw_status delivery_begin(delivery *d, bool digest, const char *folder);
 /** An item of the current step. BW_IO, BW_NO_SPACE, BW_NOMEM. */
 bw_status delivery_item(delivery *d, const bw_item *item, bw_error *error);
 /** Ends the step: the line of JSON, valid until the next item, or NULL without digests. */

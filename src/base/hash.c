@@ -2,26 +2,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/hash.h"
 
-/*
- * The plain functions, and not EVP, which wants others to use it: EVP of OpenSSL 3.0 asks for
- * memory at each start, and the name of an object holds a hash, so that every step of a rank would
- * allocate.
- */
-#define OPENSSL_SUPPRESS_DEPRECATED
-#include <openssl/sha.h>
+#include "base/sha256.h"
 #include <string.h>
 
 bw_status hash_pieces(const hash_piece *pieces, size_t count, hash128 *out)
 {
-    SHA256_CTX context;
-    uint8_t digest[SHA256_DIGEST_LENGTH];
-    bool good = SHA256_Init(&context) == 1;
-    for (size_t i = 0; i < count && good; i++)
-        good = pieces[i].size == 0 || SHA256_Update(&context, pieces[i].bytes, pieces[i].size) == 1;
-    if (!good || SHA256_Final(digest, &context) != 1)
-        return BW_NOMEM;
-    memcpy(out->bytes, digest, HASH_BYTES);
-    return BW_OK;
+    sha256 hash;
+    uint8_t digest[SHA256_BYTES];
+    sha256_begin(&hash);
+    for (size_t i = 0; i < count; i++)
+        sha256_add(&hash, pieces[i].bytes, pieces[i].size);
+    const bw_status status = sha256_end(&hash, digest);
+    if (status == BW_OK)
+        memcpy(out->bytes, digest, HASH_BYTES);
+    return status;
 }
 
 bw_status hash_bytes(const void *bytes, size_t size, hash128 *out)

@@ -2,31 +2,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "http/digest.h"
 
-/* The plain functions, and not EVP, which asks for memory at each start (base/hash.c). */
+/* The plain functions, and not EVP, which asks for memory at each start (base/sha256.c). */
 #define OPENSSL_SUPPRESS_DEPRECATED
+#include "base/sha256.h"
 #include "http/secret.h"
 
 #include <openssl/md5.h>
-#include <openssl/sha.h>
 #include <string.h>
 
 #define BLOCK_BYTES 64u
 
-static bw_status sha256(const struct iovec *pieces, size_t count, uint8_t *out)
-{
-    SHA256_CTX context;
-    int good = SHA256_Init(&context);
-    for (size_t i = 0; i < count && good == 1; i++)
-        good = SHA256_Update(&context, pieces[i].iov_base, pieces[i].iov_len);
-    if (good == 1)
-        good = SHA256_Final(out, &context);
-    secret_wipe(&context, sizeof context);
-    return good == 1 ? BW_OK : BW_NOMEM;
-}
-
 bw_status digest_sha256(const struct iovec *pieces, size_t count, uint8_t out[DIGEST_SHA256_BYTES])
 {
-    return sha256(pieces, count, out);
+    sha256 hash;
+    sha256_begin(&hash);
+    for (size_t i = 0; i < count; i++)
+        sha256_add(&hash, pieces[i].iov_base, pieces[i].iov_len);
+    return sha256_end(&hash, out);
 }
 
 bw_status digest_md5(const struct iovec *pieces, size_t count, uint8_t out[DIGEST_MD5_BYTES])
@@ -51,19 +43,19 @@ bw_status digest_hmac(const void *key, size_t key_size, const void *bytes, size_
     uint8_t inner[DIGEST_SHA256_BYTES];
     bw_status status = BW_OK;
     if (key_size > BLOCK_BYTES)
-        status = sha256(&(struct iovec){(void *)(uintptr_t)key, key_size}, 1, pad);
+        status = digest_sha256(&(struct iovec){(void *)(uintptr_t)key, key_size}, 1, pad);
     else if (key_size > 0)
         memcpy(pad, key, key_size);
     for (size_t i = 0; i < BLOCK_BYTES; i++)
         pad[i] ^= 0x36;
     if (status == BW_OK)
-        status =
-            sha256((struct iovec[]){piece_of(pad, BLOCK_BYTES), piece_of(bytes, size)}, 2, inner);
+        status = digest_sha256((struct iovec[]){piece_of(pad, BLOCK_BYTES), piece_of(bytes, size)},
+                               2, inner);
     for (size_t i = 0; i < BLOCK_BYTES; i++)
         pad[i] ^= 0x36 ^ 0x5c;
     if (status == BW_OK)
-        status = sha256((struct iovec[]){piece_of(pad, BLOCK_BYTES), piece_of(inner, sizeof inner)},
-                        2, out);
+        status = digest_sha256(
+            (struct iovec[]){piece_of(pad, BLOCK_BYTES), piece_of(inner, sizeof inner)}, 2, out);
     secret_wipe(pad, sizeof pad);
     secret_wipe(inner, sizeof inner);
     return status;

@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 #include "base/hash.h"
-#include "input/sha256.h"
+#include "base/sha256.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -25,23 +25,27 @@ static void add_number(sha256 *hash, uint64_t value)
 }
 
 /** A hash that says which kind of input, which version of this scheme and which shard. */
-static sha256 *begin(resume_kind kind, uint32_t shard, uint32_t shards)
+static void begin(sha256 *hash, resume_kind kind, uint32_t shard, uint32_t shards)
 {
-    sha256 *hash = sha256_new();
-    if (hash == NULL)
-        return NULL;
+    sha256_begin(hash);
     sha256_add_text(hash, "batchweave input 1");
     sha256_add_text(hash, kind_names[kind]);
     add_number(hash, shard);
     add_number(hash, shards);
-    return hash;
+}
+
+static void add_files(sha256 *hash, const documents *files)
+{
+    for (size_t i = 0; i < files->count; i++) {
+        sha256_add_text(hash, files->list[i].name);
+        add_number(hash, files->list[i].size);
+    }
 }
 
 static bw_status end(sha256 *hash, char out[FINGERPRINT_HEX_BYTES], bw_error *error)
 {
     char hex[SHA256_HEX_BYTES];
-    const bw_status status = hash == NULL ? BW_NOMEM : sha256_hex(hash, hex);
-    sha256_free(hash);
+    const bw_status status = sha256_end_hex(hash, hex);
     if (status != BW_OK)
         return error_set(error, status, "no memory for a fingerprint of the input");
     memcpy(out, hex, FINGERPRINT_HEX_BYTES - 1);
@@ -53,61 +57,53 @@ bw_status resume_fingerprint_text(const documents *docs, uint32_t shard, uint32_
                                   uint64_t seq_len, char out[FINGERPRINT_HEX_BYTES],
                                   bw_error *error)
 {
-    sha256 *hash = begin(RESUME_TEXT, shard, shards);
-    if (hash != NULL) {
-        add_number(hash, seq_len);
-        for (size_t i = 0; i < docs->count; i++) {
-            sha256_add_text(hash, docs->list[i].name);
-            add_number(hash, docs->list[i].size);
-        }
-    }
-    return end(hash, out, error);
+    sha256 hash;
+    begin(&hash, RESUME_TEXT, shard, shards);
+    add_number(&hash, seq_len);
+    add_files(&hash, docs);
+    return end(&hash, out, error);
 }
 
 bw_status resume_fingerprint_frames(const char *const *paths, size_t count, uint32_t shard,
                                     uint32_t shards, char out[FINGERPRINT_HEX_BYTES],
                                     bw_error *error)
 {
-    sha256 *hash = begin(RESUME_FRAMES, shard, shards);
-    for (size_t i = 0; hash != NULL && i < count; i++) {
+    sha256 hash;
+    begin(&hash, RESUME_FRAMES, shard, shards);
+    for (size_t i = 0; i < count; i++) {
         struct stat seen = {0};
         if (strcmp(paths[i], "-") != 0 && stat(paths[i], &seen) != 0) {
             char text[128];
-            sha256_free(hash);
             error_set(error, BW_INPUT_BAD, "input %s: cannot be read: %s", paths[i],
                       strerror_r(errno, text, sizeof text));
             error_set_key(error, paths[i]);
             return BW_INPUT_BAD;
         }
-        sha256_add_text(hash, paths[i]);
-        add_number(hash, S_ISREG(seen.st_mode) ? (uint64_t)seen.st_size : 0);
+        sha256_add_text(&hash, paths[i]);
+        add_number(&hash, S_ISREG(seen.st_mode) ? (uint64_t)seen.st_size : 0);
     }
-    return end(hash, out, error);
+    return end(&hash, out, error);
 }
 
 bw_status resume_fingerprint_exec(const char *command, uint32_t shard, uint32_t shards,
                                   char out[FINGERPRINT_HEX_BYTES], bw_error *error)
 {
-    sha256 *hash = begin(RESUME_EXEC, shard, shards);
-    if (hash != NULL)
-        sha256_add_text(hash, command);
-    return end(hash, out, error);
+    sha256 hash;
+    begin(&hash, RESUME_EXEC, shard, shards);
+    sha256_add_text(&hash, command);
+    return end(&hash, out, error);
 }
 
 bw_status resume_fingerprint_records(resume_kind kind, const documents *files, uint32_t shard,
                                      uint32_t shards, const uint64_t *numbers, size_t count,
                                      char out[FINGERPRINT_HEX_BYTES], bw_error *error)
 {
-    sha256 *hash = begin(kind, shard, shards);
-    if (hash != NULL) {
-        for (size_t i = 0; i < count; i++)
-            add_number(hash, numbers[i]);
-        for (size_t i = 0; i < files->count; i++) {
-            sha256_add_text(hash, files->list[i].name);
-            add_number(hash, files->list[i].size);
-        }
-    }
-    return end(hash, out, error);
+    sha256 hash;
+    begin(&hash, kind, shard, shards);
+    for (size_t i = 0; i < count; i++)
+        add_number(&hash, numbers[i]);
+    add_files(&hash, files);
+    return end(&hash, out, error);
 }
 
 void resume_encode(const resume *state, char out[RESUME_BYTES_MAX], size_t *size)

@@ -17,6 +17,7 @@ void chain_resume(chain *c, const resume_point *at, segment_cache *cache)
     MUST(c->state == WALK_IDLE);
     MUST(at->before <= at->step);
     MUST(cache != NULL);
+    MUST_OR(at->way_count <= WAY_MAX, return );
     c->resume.at = *at;
     c->resume.cache = cache;
     if (at->version > NUMBER_MAX)
@@ -109,7 +110,7 @@ static void go_on(chain *c)
     (void)ask_add(&c->asks, ROLE_MARKER, STORE_GET, genesis_block(&c->genesis, c->tip->version));
     ask_way(c, c->resume.at.step, 0);
     ask_way(c, c->resume.at.before, 1);
-    for (uint32_t i = 0; i < c->resume.at.way_count && i < WAY_MAX; i++) {
+    for (uint32_t i = 0; i < c->resume.at.way_count; i++) {
         c->wanted[2 + i] = c->resume.at.way[i];
         ask_segment(c, 2 + i);
     }
