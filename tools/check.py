@@ -362,7 +362,9 @@ def trials_section(trials, *plants):
         folder = configure(run, "gcc", "gcc", GCC, TRIAL_TARGETS)
         if folder:
             words = ["python3", "-B", "tests/trials/run.py"]
-            run.tests([*words, "--build", folder, "--trials", str(trials)], show=24)
+            # As with the simulator: the same seeds again and again in the first tier, fresh ones in the second.
+            seed = int(time.time()) * 1000 if plants else 1000000
+            run.tests([*words, "--build", folder, "--trials", str(trials), "--seed", str(seed)], show=24)
             run.tests([*words, "--build", folder, "--self-test", *plants], show=10)
     return section
 
