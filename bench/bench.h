@@ -52,6 +52,7 @@ typedef struct bench {
     char disk[BENCH_PATH_MAX];    /* an own, empty directory on a disk */
     char memory[BENCH_PATH_MAX];  /* an own, empty directory on a memory file system */
     char program[BENCH_PATH_MAX]; /* the command line, whose requests are counted */
+    char teststore[BENCH_PATH_MAX];
     bench_row rows[BENCH_ROWS_MAX];
     uint32_t row_count;
 } bench;
@@ -128,6 +129,9 @@ bw_status bench_verified(bench *b, bw_error *error);
 bw_status bench_rivals(bench *b, bw_error *error);
 bw_status bench_memory(bench *b, bw_error *error);
 bw_status bench_restart(bench *b, bw_error *error);
+/** Of the group restart. */
+bw_status bench_restart_trips(bench *b, bw_error *error);
+bw_status bench_objects(bench *b, bw_error *error);
 bw_status bench_requests(bench *b, bw_error *error);
 bw_status bench_lifecycle(bench *b, bw_error *error);
 

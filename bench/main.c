@@ -31,6 +31,8 @@ static const bench_group groups[] = {
     {"verified", "delivery with and without the check of every byte", bench_verified},
     {"memory", "resident memory of 128 ranks, some slow, against their budget", bench_memory},
     {"restart", "from opening a namespace of 10^5 steps to the first item", bench_restart},
+    {"objects", "processor time of requests to an object store, beside bare libcurl",
+     bench_objects},
     {"requests", "requests and bytes of a rank, counted by strace", bench_requests},
     {"lifecycle", "bytes on the store while checkpoints advance, for 1,010 steps", bench_lifecycle},
 };
@@ -118,22 +120,23 @@ static bool make_own_dir(const char *parent, char *path)
     return true;
 }
 
-/** The command line beside this program: installed, or in a build folder. "batchweave" when there
- * is none. */
-static void find_program(char *path)
+#define PLACES 3u
+
+/** A program in one of the places beside this one: installed, or in a build folder. Its bare name
+ * when it is in none. */
+static void find_program(const char *name, const char *const places[PLACES], char *path)
 {
-    static const char *const places[] = {"batchweave", "../cli/batchweave", "../../bin/batchweave"};
     char own[BENCH_PATH_MAX];
     const ssize_t size = readlink("/proc/self/exe", own, sizeof own - 1);
     own[size < 0 ? 0 : size] = '\0';
     char *slash = strrchr(own, '/');
-    for (size_t i = 0; slash != NULL && i < sizeof places / sizeof places[0]; i++) {
+    for (size_t i = 0; slash != NULL && i < PLACES; i++) {
         *slash = '\0';
-        const int length = snprintf(path, BENCH_PATH_MAX, "%s/%s", own, places[i]);
+        const int length = snprintf(path, BENCH_PATH_MAX, "%s/%s%s", own, places[i], name);
         if (length > 0 && (size_t)length < BENCH_PATH_MAX && access(path, X_OK) == 0)
             return;
     }
-    snprintf(path, BENCH_PATH_MAX, "batchweave");
+    snprintf(path, BENCH_PATH_MAX, "%s", name);
 }
 
 enum main_option {
@@ -420,7 +423,10 @@ int main(int argc, char **argv)
     if (options.program != NULL)
         snprintf(b.program, sizeof b.program, "%s", options.program);
     else
-        find_program(b.program);
+        find_program("batchweave", (const char *const[PLACES]){"", "../cli/", "../../bin/"},
+                     b.program);
+    find_program("batchweave-teststore", (const char *const[PLACES]){"", "teststore/", ""},
+                 b.teststore);
     int code = 4;
     if (make_own_dir(options.disk, b.disk) && make_own_dir(options.memory, b.memory))
         code = measure_in_child(&b, &options, argv + optind, argc - optind);

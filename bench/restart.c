@@ -92,5 +92,5 @@ bw_status bench_restart(bench *b, bw_error *error)
     bw_cursor_free(side.from);
     BW_TRY(status);
     bench_limit(bench_add(b, "restart.first_item", "ms", ms), JUDGE_VALUE_MAX, 50);
-    return BW_OK;
+    return bench_restart_trips(b, error);
 }

@@ -25,19 +25,24 @@ static void tell_why(rank *r)
     pthread_mutex_unlock(&c->mutex);
 }
 
+/* Over because the slice is: the library is still at it, although the store fails (IO). What it has
+ * given up comes at once. */
+static bool waits_on(bw_status status, int64_t took_ns, int64_t slice_ns)
+{
+    return status == BW_STARVED || status == BW_TIMEOUT || (status == BW_IO && took_ns >= slice_ns);
+}
+
 /** The next item, waited for in slices. */
 static bw_status next_item(rank *r, bw_item **item)
 {
     const int64_t began = now_ns();
     for (;;) {
         const int64_t limit = r->crew->timeout_ns;
-        const int64_t left = limit < 0 ? SLICE_NS : limit - (now_ns() - began);
-        const bw_status status = bw_consumer_next(r->consumer,
-                                                  left < 0          ? 0
-                                                  : left < SLICE_NS ? left
-                                                                    : SLICE_NS,
-                                                  item, r->error);
-        if (status != BW_STARVED && status != BW_TIMEOUT)
+        const int64_t now = now_ns();
+        const int64_t left = limit < 0 ? SLICE_NS : limit - (now - began);
+        const int64_t slice = left < 0 ? 0 : left < SLICE_NS ? left : SLICE_NS;
+        const bw_status status = bw_consumer_next(r->consumer, slice, item, r->error);
+        if (!waits_on(status, now_ns() - now, slice))
             return status;
         if (left <= SLICE_NS && limit >= 0)
             return status;

@@ -112,7 +112,8 @@ static void begin_walk(process *p, rank *r, chain_goal goal)
 static const char *choose_cursor(process *p);
 
 /* The cursor is told before the chain is opened: its version may be all that is needed. Now and
- * then the simulator writes one into it that must not be believed. */
+ * then the simulator writes one into it, or the way of another cursor, that must not be believed.
+ */
 static void resume_chain(process *p, rank *r)
 {
     cursor c;
@@ -124,6 +125,8 @@ static void resume_chain(process *p, rank *r)
     handout_resume_point(&c, &at);
     if (rng_below(&p->random, 4) == 0)
         at.version = rank_given_up(p, at.version);
+    if (rng_below(&p->random, 8) == 0)
+        rank_other_way(p, kept(p)->json[0], &at);
     chain_resume(r->chain, &at, r->cache);
     cursor_free(&c);
 }
@@ -189,8 +192,11 @@ static void save_cursor(process *p, rank *r)
     cursor at;
     buf json;
     buf_init(&json, 1u << 12);
-    if (handout_cursor(r->handout, version_of(p, r), &at) != BW_OK ||
-        cursor_encode(&at, &json) != BW_OK)
+    if (handout_cursor(r->handout, version_of(p, r), &at) != BW_OK)
+        sim_defect("a cursor that cannot be");
+    if (at.version == chain_held(r->chain)->version)
+        handout_way(chain_held(r->chain), r->cache, &at);
+    if (cursor_encode(&at, &json) != BW_OK)
         sim_defect("a cursor that cannot be");
     check_cursor(p, at.step, at.item);
     char **text = &c->json[c->next++ % CURSORS_KEPT];

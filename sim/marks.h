@@ -59,10 +59,13 @@
     X(BEYOND_READ, "somebody looked far beyond the newest manifest")                               \
     X(REOPEN, "a walk met a marker and opened again above it")                                     \
     X(REOPEN_TWICE, "a walk met two markers")                                                      \
-    X(RESUMED, "a restart began with its cursor's version")                                        \
-    X(RESUME_GONE, "a cursor's version was not there any more")                                    \
+    X(RESUMED, "a restart began with a version that describes its step")                           \
+    X(RESUME_HINTED, "a restart began with the hinted version, its cursor's was of no use")        \
+    X(RESUME_LATER, "a restart began with a version behind its cursor's")                          \
+    X(RESUME_WAY, "a segment was read that a cursor named as its way")                             \
+    X(RESUME_GONE, "neither a cursor's version nor one of the next was there")                     \
     X(RESUME_RETIRED, "a cursor's version was read, and its block was retired")                    \
-    X(RESUME_ELSEWHERE, "a cursor's version did not describe its step")                            \
+    X(RESUME_ELSEWHERE, "neither a cursor's version nor the next ones described its step")         \
     X(RESUME_AHEAD, "a cursor's version was ahead of the hint")                                    \
     X(QUIET_MARKER, "a follower stuck at a retired name found its marker")                         \
     X(GAP_CHECKED, "a reader that skipped versions found its old sum")                             \

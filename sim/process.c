@@ -203,6 +203,9 @@ void process_count_chain(process *p)
     MARK_IF(s, REOPEN_TWICE, now->reopens > old->reopens + 1);
     MARK_IF(s, GAP_CHECKED, now->skipped_checks > old->skipped_checks);
     MARK_IF(s, RESUMED, now->resumed > old->resumed);
+    MARK_IF(s, RESUME_HINTED, now->resume_hinted > old->resume_hinted);
+    MARK_IF(s, RESUME_LATER, now->resume_later > old->resume_later);
+    MARK_IF(s, RESUME_WAY, now->resume_ways > old->resume_ways);
     MARK_IF(s, RESUME_GONE, now->resume_absent > old->resume_absent);
     MARK_IF(s, RESUME_RETIRED, now->resume_retired > old->resume_retired);
     MARK_IF(s, RESUME_ELSEWHERE, now->resume_elsewhere > old->resume_elsewhere);

@@ -18,6 +18,18 @@ uint64_t rank_given_up(process *p, uint64_t version)
     return count > 0 ? found[rng_below(&p->random, count)] : version;
 }
 
+void rank_other_way(process *p, const char *json, resume_point *at)
+{
+    cursor c;
+    if (json == NULL || cursor_decode(view_text(json), &c, NULL) != BW_OK)
+        return;
+    at->way_count = c.way_count;
+    memcpy(at->way, c.way, sizeof at->way);
+    if (at->way_count > 0 && rng_below(&p->random, 2) == 0)
+        at->way[0].first++; /* a name that nothing has */
+    cursor_free(&c);
+}
+
 void rank_first_cursor(sim *s, const manifest *m, buf *json)
 {
     const sim_plan *plan = &s->plan;

@@ -26,7 +26,7 @@ JOBS = str(os.cpu_count() or 2)
 C_FOLDERS = ["include", "src", "cli", "tests", "bench", "examples", "sim"]
 
 # Suites that the complete build must have; one that runs no test fails.
-UNIT_SUITES = "base codec payload input http store store_s3 store_azure store_gcs protocol client api".split()
+UNIT_SUITES = "base codec payload input http store store_net store_s3 store_azure store_gcs protocol client api".split()
 SUITES = UNIT_SUITES + ["contract", "golden", "fuzz", "hostile", "sim", "cli", "teststore"]
 COVERED_LAYERS = ["codec", "protocol"]
 COVERAGE_PERCENT_MIN = 98
@@ -419,8 +419,8 @@ SECTIONS: List[Section] = [
     Section("asan", "address and undefined-behaviour sanitizers, every suite", 10, 20,
             suites_of_build("gcc", ASAN, SUITES)),
     Section("tsan", "thread sanitizer: http, stores, contract, client, api, teststore", 9, 20,
-            suites_of_build("clang", TSAN, [*"http store store_s3 store_azure store_gcs".split(), "contract", "client",
-                                            "api", "teststore"])),
+            suites_of_build("clang", TSAN, [*"http store store_net store_s3 store_azure store_gcs".split(), "contract",
+                                            "client", "api", "teststore"])),
     Section("coverage", "codec and protocol: lines and branches that tests take", 6, 8,
             coverage_section),
     Section("fuzz", "libFuzzer on every decoder, 5 s each; coverage of each by its corpus", 8, 60,
@@ -448,8 +448,10 @@ SECTIONS: List[Section] = [
             programs(["python3", "-B", "tests/scope/test_scope.py"], ["python3", "-B", "sim/scope/check", "--full"],
                      show=80)),
     Section("demo", "sh tools/demo, to its verdict", 4, 4, demo_section),
-    Section("stores", "real object stores: certificates, contract, races, the main job", 0, 30,
-            programs(["python3", "tools/stores", "check"], show=20)),
+    Section("servers", "an S3 server, Azurite and one more: contract, a small race, the main job", 3, 3,
+            programs(["python3", "tools/stores", "check", "--quick"], show=20)),
+    Section("stores", "real object stores: also certificates, kills, roles, stores that break their promise", 0, 30,
+            programs(["python3", "tools/stores", "check"], show=60)),
     Section("clang-tidy", "clang-tidy of src and cli", 0, 20, clang_tidy_section),
     Section("cppcheck", "cppcheck of everything", 0, 10, cppcheck_section),
     Section("aarch64", "base, codec and golden files on aarch64, under emulation", 0, 15, aarch64_section),

@@ -38,9 +38,10 @@ bw_status bw_space_init(bw_runtime *runtime, const char *url, const bw_config *c
 bw_status bw_space_open(bw_runtime *runtime, const char *url, const bw_config *config,
                         int64_t timeout_ns, bw_space **space, bw_error *error);
 /**
- * Opens to go on from `from`, with a consumer by the same cursor: the manifest that it names is
- * read beside all else, so that the first item takes three round trips and not four or more. No
- * other effect: the cursor is judged by bw_consumer_open, and one that is of no use costs nothing.
+ * Opens to go on from `from`, with a consumer by the same cursor: the manifest that it names, and
+ * what leads from there to its step, are read beside all else, so that the first item takes three
+ * round trips and not up to eleven. No other effect: the cursor is judged by bw_consumer_open, and
+ * one that is of no use costs no round trip.
  * NULL: as bw_space_open.
  */
 bw_status bw_space_resume(bw_runtime *runtime, const char *url, const bw_config *config,

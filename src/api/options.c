@@ -107,7 +107,9 @@ bw_status config_producer(const bw_config *config, producer_options *out, bw_err
     if (strlen(media_type) > MEDIA_TYPE_MAX)
         return error_set(error, BW_INVALID, "media_type: more than %u bytes", MEDIA_TYPE_MAX);
     memcpy(out->media_type, media_type, strlen(media_type) + 1);
-    return cadence_parse(config_text(config, PROPERTY_POLICY), &out->cadence, error);
+    const char *policy = config_text(config, PROPERTY_POLICY);
+    out->cadence_by_store = strcmp(policy, "auto") == 0;
+    return out->cadence_by_store ? BW_OK : cadence_parse(policy, &out->cadence, error);
 }
 
 static bw_status parse_start(const char *text, consumer_options *out, bw_error *error)

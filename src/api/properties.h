@@ -79,8 +79,9 @@
       "retries that fail again, of a hundred requests; ten a second are free")                     \
     P(HEDGE, "hedge", "store", "switch", "true", 0, 0,                                             \
       "reads that are late are asked for a second time, three of a hundred at most")               \
-    P(POLICY, "policy", "producer", "text", "fixed:100", 0, 0,                                     \
-      "when to commit: turn (one after the other), naive, fixed:N with N in ms, incr, "            \
+    P(POLICY, "policy", "producer", "text", "auto", 0, 0,                                          \
+      "when to commit: auto (turn behind a network, else fixed:100), turn (one after the other), " \
+      "naive, fixed:N with N in ms, incr, "                                                        \
       "aimd:interval, aimd:rate, "                                                                 \
       "dac, dac:P with P per cent of conflicts, or dac:map")                                       \
     P(KIND, "kind", "producer", "raw|samples|safetensors", "raw", 0, 0, "what the items are")      \

@@ -48,6 +48,8 @@
     X(resume_is_newest, "sim", "section 10: a cursor's version is taken for the newest")           \
     X(resume_without_step, "sim",                                                                  \
       "section 10: a rank begins with a version that does not describe its step")                  \
+    X(way_is_forgotten, "protocol/test_resumption",                                                \
+      "section 10: a cursor does not say what leads to its step")                                  \
     X(search_from_start, "sim", "R8: the search for manifests begins below the markers")           \
     X(delete_before_marker, "sim", "R8: names are deleted before their marker is there")           \
     X(newest_block_retired, "sim", "R8: the block of the newest version is retired")               \

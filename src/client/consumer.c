@@ -456,11 +456,16 @@ void cursor_unwrap(bw_cursor *c)
 }
 
 /* A restart that is told this version finds the next step with the fewest requests: in its tail, or
- * else not far from it. */
-static uint64_t version_locked(const bw_consumer *c)
+ * else by what is named as the way. */
+static bw_status cursor_locked(bw_consumer *c, cursor *out)
 {
+    const manifest *m = c->locked.manifest;
     const uint64_t in_tail = c->locked.count > 0 ? consumer_slot(c, 0)->in_tail : 0;
-    return in_tail > 0 ? in_tail : c->locked.manifest->version;
+    const bw_status status =
+        handout_cursor(c->locked.handout, in_tail > 0 ? in_tail : m->version, out);
+    if (status == BW_OK && in_tail == 0)
+        segments_way(&c->space->segments, m, out);
+    return status;
 }
 
 bw_status consumer_cursor(bw_consumer *c, bw_cursor **out, bw_error *error)
@@ -473,7 +478,7 @@ bw_status consumer_cursor(bw_consumer *c, bw_cursor **out, bw_error *error)
         lock_release(&c->lock);
         return status;
     }
-    status = handout_cursor(c->locked.handout, version_locked(c), &plain);
+    status = cursor_locked(c, &plain);
     lock_release(&c->lock);
     if (status != BW_OK)
         return error_set(error, status, "the cursor: %s", bw_status_text(status));

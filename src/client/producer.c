@@ -30,6 +30,10 @@ static void destroy(bw_producer *p)
     mem_free(p);
 }
 
+/* docs/design/cadence.md has the figures. */
+#define CADENCE_LOCAL "fixed:100"
+#define CADENCE_REMOTE "turn"
+
 static bw_status make_worker(bw_producer *p, bw_error *error)
 {
     bw_runtime *runtime = p->space->runtime;
@@ -51,6 +55,9 @@ static bw_status make_worker(bw_producer *p, bw_error *error)
     if (status != BW_OK)
         return error_set(error, status, "opening %s: %s", p->id, bw_status_text(status));
     p->worker.cadence = p->options.cadence;
+    if (p->options.cadence_by_store)
+        BW_TRY(cadence_parse((own->features & STORE_IS_LOCAL) != 0 ? CADENCE_LOCAL : CADENCE_REMOTE,
+                             &p->worker.cadence, error));
     rng_seed(&p->worker.rng, runtime_random(runtime));
     return BW_OK;
 }
@@ -487,6 +494,7 @@ bw_status producer_stats_json(bw_producer *p, char *json, size_t cap, size_t *le
     json_put_object(&out, NULL);
     json_put_text(&out, "id", p->id);
     json_put_u64(&out, "epoch", p->epoch);
+    json_put_text(&out, "policy", cadence_name(&p->worker.cadence));
     lock_acquire(&p->lock);
     const producer_stats *s = &p->locked.stats;
     json_put_u64(&out, "offset_committed", s->committed_offset);

@@ -23,6 +23,7 @@
 
 typedef struct producer_options {
     cadence cadence;
+    bool cadence_by_store; /* instead: what is best where round trips are as long as the store's */
     item_kind kind;
     char media_type[MEDIA_TYPE_MAX + 1];
     bool reopen;

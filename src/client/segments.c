@@ -48,6 +48,13 @@ lookup_verdict segments_find(segments *s, const manifest *m, uint64_t step, step
     return verdict;
 }
 
+void segments_way(segments *s, const manifest *m, cursor *c)
+{
+    lock_acquire(&s->lock);
+    handout_way(m, s->cache, c);
+    lock_release(&s->lock);
+}
+
 bw_status segments_load(segments *s, store *on, const genesis *g, const segment_ref *ref,
                         bw_error *error)
 {

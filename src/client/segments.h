@@ -6,7 +6,7 @@
 #define CLIENT_SEGMENTS_H
 
 #include "base/thread.h"
-#include "protocol/lookup.h"
+#include "protocol/handout.h"
 #include "store/store.h"
 
 typedef struct segments {
@@ -36,6 +36,8 @@ bw_status segments_load(segments *s, store *on, const genesis *g, const segment_
  * BW_BEYOND_END, or as above. */
 bw_status segments_get(segments *s, store *on, const genesis *g, const manifest *m, uint64_t step,
                        step_entry *out, bw_error *error);
+/** handout_way by what is cached. */
+void segments_way(segments *s, const manifest *m, cursor *c);
 void step_entry_set(step_entry *out, uint64_t step, const descriptor *d);
 
 #endif

@@ -318,14 +318,12 @@ bw_status space_open_on(bw_runtime *runtime, store *s, const char *url,
     const int64_t deadline_ns = clock_deadline(clock_system(), timeout_ns);
     bw_space *space = NULL;
     BW_TRY(space_new(runtime, s, url, options, &space, error));
-    bw_status status = BW_OK;
     store *own = NULL;
-    if (options->writable)
-        status = store_probe(space->base, runtime_random(runtime), error);
-    if (status == BW_OK)
-        status = space_store(space, &own, error);
+    bw_status status = clone_base(space, options->retry_limit_ns, &own, error);
     if (status == BW_OK && drive_new(own, &space->drive) != BW_OK)
         status = error_set(error, BW_NOMEM, "out of memory");
+    if (status == BW_OK && options->writable)
+        status = store_probe(own, runtime_random(runtime), error);
     if (status == BW_OK)
         status = options->raw ? read_raw(space, error) : read_chain(space, deadline_ns, error);
     if (status != BW_OK) {

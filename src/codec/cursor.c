@@ -10,11 +10,12 @@
 /* The longest canonical cursor has about 47 KB; room for white space, and a bound on what a parser
  * builds. */
 #define CURSOR_TEXT_MAX (128u << 10)
-#define CURSOR_KEYS 9u /* and `tags`, where there are any */
-/* Of the longest cursor: the object, the lists of skips and tags and each of them; and what stands
- * between keys, ranges and their ends. */
-#define OPENINGS_MAX (3u + SKIPS_MAX + TAGS_MAX)
-#define COMMAS_MAX (CURSOR_KEYS + 2u * SKIPS_MAX + 2u * TAGS_MAX)
+#define CURSOR_KEYS 9u /* and `tags` and `way`, where there are any */
+/* Of the longest cursor: the object, the lists of skips, tags and the way and each of them; and
+ * what stands between keys, ranges and what is in them. */
+#define OPENINGS_MAX (4u + SKIPS_MAX + TAGS_MAX + WAY_MAX)
+#define COMMAS_MAX (CURSOR_KEYS + 1u + 2u * SKIPS_MAX + 2u * TAGS_MAX + 4u * WAY_MAX)
+#define WAY_FIELDS 4u
 #define NONCE_BYTES 8u
 
 static bool skips_are_valid(const skip_range *skips, uint32_t count)
@@ -38,6 +39,31 @@ static bool tags_are_valid(const tag_range *tags, uint32_t count)
     return count <= TAGS_MAX;
 }
 
+/* Each within the one above. */
+static bool way_is_valid(const segment_ref *way, uint32_t count)
+{
+    for (uint32_t i = 0; i < count && i < WAY_MAX; i++) {
+        if (way[i].first > way[i].last || way[i].last > INT64_MAX ||
+            way[i].bytes <= OBJECT_EXTRA_BYTES || way[i].bytes > object_bytes_max(OBJECT_SEGMENT) ||
+            (i > 0 && (way[i].first < way[i - 1].first || way[i].last > way[i - 1].last)))
+            return false;
+    }
+    return count <= WAY_MAX;
+}
+
+static void put_way(const cursor *c, buf *out)
+{
+    char hash[2 * HASH_BYTES + 1];
+    buf_put_text(out, ",\"way\":[");
+    for (uint32_t i = 0; i < c->way_count; i++) {
+        const segment_ref *s = &c->way[i];
+        hex_encode(s->hash.bytes, HASH_BYTES, hash);
+        buf_printf(out, "%s[%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",\"%s\"]", i > 0 ? "," : "",
+                   s->first, s->last, s->bytes, hash);
+    }
+    buf_put_text(out, "]");
+}
+
 static void put_tags(const cursor *c, buf *out)
 {
     buf_put_text(out, ",\"tags\":[");
@@ -54,7 +80,8 @@ static void put_tags(const cursor *c, buf *out)
 bw_status cursor_encode(const cursor *c, buf *out)
 {
     if (c->step > INT64_MAX || c->version > INT64_MAX || c->dp == 0 || c->mode > MODE_SCALE_BATCH ||
-        !skips_are_valid(c->skips, c->skip_count) || !tags_are_valid(c->tags, c->tag_count))
+        !skips_are_valid(c->skips, c->skip_count) || !tags_are_valid(c->tags, c->tag_count) ||
+        !way_is_valid(c->way, c->way_count))
         return BW_CURSOR_INVALID;
     char uuid[2 * UUID_BYTES + 1];
     hex_encode(c->uuid, UUID_BYTES, uuid);
@@ -74,6 +101,8 @@ bw_status cursor_encode(const cursor *c, buf *out)
     buf_put_text(out, "]");
     if (c->tag_count > 0)
         put_tags(c, out);
+    if (c->way_count > 0)
+        put_way(c, out);
     buf_put_text(out, "}");
     return buf_status(out);
 }
@@ -162,6 +191,31 @@ static bw_status read_tags(const json_t *value, cursor *c, bw_error *error)
     return BW_OK;
 }
 
+static bw_status read_way(const json_t *value, cursor *c, bw_error *error)
+{
+    const size_t count = json_array_size(value);
+    if (count == 0 || count > WAY_MAX)
+        return error_set(error, BW_CURSOR_INVALID, "cursor: `way` is no list of 1 to %u segments",
+                         WAY_MAX);
+    for (size_t i = 0; i < count; i++) {
+        const json_t *named = json_array_get(value, i);
+        segment_ref *s = &c->way[i];
+        s->level = (uint8_t)(count - 1 - i);
+        if (json_array_size(named) != WAY_FIELDS ||
+            !read_number(json_array_get(named, 0), INT64_MAX, &s->first) ||
+            !read_number(json_array_get(named, 1), INT64_MAX, &s->last) ||
+            !read_number(json_array_get(named, 2), INT64_MAX, &s->bytes) ||
+            !read_hex(json_array_get(named, 3), s->hash.bytes, HASH_BYTES))
+            return error_set(error, BW_CURSOR_INVALID,
+                             "cursor: segment %zu of the way is no [first, last, bytes, hash]", i);
+    }
+    c->way_count = (uint32_t)count;
+    if (!way_is_valid(c->way, c->way_count))
+        return error_set(error, BW_CURSOR_INVALID,
+                         "cursor: the way is no segments, each within the one before");
+    return BW_OK;
+}
+
 static bw_status read_fields(const json_t *root, cursor *c, bw_error *error)
 {
     uint64_t format, item = 0, dp = 0;
@@ -189,10 +243,12 @@ static bw_status read_fields(const json_t *root, cursor *c, bw_error *error)
     c->item = (uint32_t)item;
     c->dp = (uint32_t)dp;
     BW_TRY(read_skips(json_object_get(root, "skips"), c, error));
-    const json_t *tags = json_object_get(root, "tags");
+    const json_t *tags = json_object_get(root, "tags"), *way = json_object_get(root, "way");
     if (tags != NULL)
         BW_TRY(read_tags(tags, c, error));
-    if (json_object_size(root) != CURSOR_KEYS + (tags != NULL ? 1u : 0u))
+    if (way != NULL)
+        BW_TRY(read_way(way, c, error));
+    if (json_object_size(root) != CURSOR_KEYS + (tags != NULL) + (way != NULL))
         return error_set(error, BW_CURSOR_INVALID, "cursor: a key that is not known");
     return BW_OK;
 }

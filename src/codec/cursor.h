@@ -4,10 +4,11 @@
 #ifndef CODEC_CURSOR_H
 #define CODEC_CURSOR_H
 
-#include "codec/genesis.h"
+#include "codec/segment.h"
 
 #define SKIPS_MAX 1024u
 #define TAGS_MAX 64u
+#define WAY_MAX 4u
 
 typedef enum cursor_mode { MODE_SAME_BATCH = 0, MODE_SCALE_BATCH = 1 } cursor_mode;
 
@@ -36,6 +37,11 @@ typedef struct cursor {
     skip_range *skips;
     uint32_t tag_count; /* 0: steps of all tags are read; else only those of a range */
     tag_range *tags;
+    /* Advisory: what leads to the next step below a reference of manifest `version`, from the top
+     * down to the segment of level 0; without sums. 0: it has the step in its tail, or in a segment
+     * of its own, or nobody knows. */
+    uint32_t way_count;
+    segment_ref way[WAY_MAX];
 } cursor;
 
 /** Appends the canonical JSON. */

@@ -87,6 +87,14 @@ void digest_base64(const void *bytes, size_t size, char *out)
     *out = '\0';
 }
 
+void digest_base64url(const void *bytes, size_t size, char *out)
+{
+    digest_base64(bytes, size, out);
+    for (; *out != '\0' && *out != '='; out++)
+        *out = (char)(*out == '+' ? '-' : *out == '/' ? '_' : *out);
+    *out = '\0';
+}
+
 bool digest_base64_decode(const char *text, size_t size, uint8_t *out, size_t *count)
 {
     size_t digit_count = size;

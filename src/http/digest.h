@@ -23,6 +23,8 @@ bw_status digest_hmac(const void *key, size_t key_size, const void *bytes, size_
                       uint8_t out[DIGEST_SHA256_BYTES]);
 /** RFC 4648 with padding; `out` has room for DIGEST_BASE64_BYTES(size). */
 void digest_base64(const void *bytes, size_t size, char *out);
+/** As tokens have it (RFC 7515): another alphabet, no padding. */
+void digest_base64url(const void *bytes, size_t size, char *out);
 /** The bytes of `size` characters, at most three for each four; false when it is none. */
 bool digest_base64_decode(const char *text, size_t size, uint8_t *out, size_t *count);
 

@@ -127,10 +127,10 @@ static void take_status(http_head *head, cursor_text c)
 static void take_field(http_head *head, cursor_text name, cursor_text value)
 {
     static const char *const known[] = {
-        "content-length",       "content-range",    "date",
-        "last-modified",        "retry-after",      "x-amz-request-id",
-        "x-ms-request-id",      "x-ms-error-code",  "x-amz-bucket-region",
-        "x-guploader-uploadid", "transfer-encoding"};
+        "content-length",       "content-range",     "date",
+        "last-modified",        "retry-after",       "x-amz-request-id",
+        "x-ms-request-id",      "x-ms-error-code",   "x-amz-bucket-region",
+        "x-guploader-uploadid", "transfer-encoding", "metadata-flavor"};
     size_t which = 0;
     const size_t size = (size_t)(name.end - name.at);
     while (which < sizeof known / sizeof known[0] &&
@@ -166,6 +166,9 @@ static void take_field(http_head *head, cursor_text name, cursor_text value)
         break;
     case 10:
         head->chunked = take(&value, "chunked") && value.at == value.end;
+        break;
+    case 11:
+        head->is_google = take(&value, "Google") && value.at == value.end;
         break;
     default:
         break;

@@ -27,6 +27,7 @@ typedef struct http_head {
     char request_id[64];
     char error_code[64]; /* x-ms-error-code */
     char region[32];     /* x-amz-bucket-region */
+    bool is_google;      /* Metadata-Flavor: Google */
     size_t bytes;
 } http_head;
 

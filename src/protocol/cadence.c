@@ -111,6 +111,19 @@ bw_status cadence_parse(const char *text, cadence *c, bw_error *error)
                      text);
 }
 
+const char *cadence_name(const cadence *c)
+{
+    static const char *const names[] = {
+        [CADENCE_NAIVE] = "naive",         [CADENCE_FIXED] = "fixed",
+        [CADENCE_INCR] = "incr",           [CADENCE_AIMD_INTERVAL] = "aimd:interval",
+        [CADENCE_AIMD_RATE] = "aimd:rate", [CADENCE_DAC] = "dac",
+        [CADENCE_TURN] = "turn",
+    };
+    MUST_OR(c->policy <= CADENCE_TURN, return "");
+    MUST(names[c->policy] != NULL);
+    return names[c->policy];
+}
+
 int64_t cadence_due(const cadence *c, int64_t staged_ns)
 {
     return staged_ns > c->next_ns ? staged_ns : c->next_ns;

@@ -43,6 +43,8 @@ typedef struct cadence {
 
 /** The names above. BW_INVALID names the choices. */
 bw_status cadence_parse(const char *text, cadence *c, bw_error *error);
+/** "fixed" for all gaps, "dac" for all budgets. */
+const char *cadence_name(const cadence *c);
 /** When the next attempt may start, given that something has been staged since `staged_ns`. */
 int64_t cadence_due(const cadence *c, int64_t staged_ns);
 /** Feed each attempt's end. Throttling is no conflict. */

@@ -48,7 +48,8 @@ void chain_free(chain *c)
     manifest_unref(c->tip);
     manifest_unref(c->held);
     segment_cache_free(c->cache);
-    mem_free(c->resume.object);
+    for (uint32_t i = 0; i < RESUME_GUESSES; i++)
+        mem_free(c->resume.early[i].object);
     mem_free(c->genesis_object);
     mem_free(c);
 }

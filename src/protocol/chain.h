@@ -13,6 +13,7 @@
 
 #include "base/log.h"
 #include "base/rng.h"
+#include "codec/cursor.h"
 #include "protocol/lookup.h"
 #include "protocol/machine.h"
 
@@ -41,11 +42,13 @@ typedef struct resume_point {
     uint64_t version; /* that is likely to describe `step`; may be wrong. 0: none */
     uint64_t step;    /* to be read first */
     uint64_t before;  /* whose nonce is compared; `step` when none is */
+    uint32_t way_count;
+    segment_ref way[WAY_MAX]; /* the cursor's */
 } resume_point;
-/** An open from nothing reads that version beside genesis and hint. If it describes the step, it is
- * proved and held, and is not said to be the newest; what leads to both steps is read beside its
- * marker, into `cache`, which must outlive the open. Else it changes nothing
- * (docs/design/restart.md).
+/** An open from nothing reads that version beside genesis and hint, and a few that follow it. The
+ * first that describes the step, else the hinted one if it does, is proved and held, and is not
+ * said to be the newest; what leads to both steps is read beside its marker, into `cache`, which
+ * must outlive the open. Else it changes nothing (docs/design/restart.md).
  */
 void chain_resume(chain *c, const resume_point *at, segment_cache *cache);
 /** Starts a walk; none may be running. On success or failure the chain keeps the last proved
@@ -72,11 +75,14 @@ bool chain_is_newest(const chain *c);
 /** Gives the chain a manifest that its owner proved (a commit). Takes a reference. */
 void chain_adopt(chain *c, manifest *m);
 /** Counters for stats and coverage: retired markers met, ghosts discarded, reopens, versions read,
- * polls; opens that began with a resume point's version, and those in which it was not there,
- * retired, without the step, or ahead of the hint. */
+ * polls; opens that began with a version which describes a resume point's step, of those by the
+ * hint, by a version behind the cursor's, and that met a marker; and in which nothing lay at its
+ * version or soon behind, or nothing with the step, or that was ahead of the hint; segments of ways
+ * that were read. */
 typedef struct chain_counts {
     uint64_t versions_read, polls, markers_read, ghosts_met, reopens, skipped_checks;
-    uint64_t resumed, resume_absent, resume_retired, resume_elsewhere, resume_ahead;
+    uint64_t resumed, resume_hinted, resume_later, resume_retired;
+    uint64_t resume_absent, resume_elsewhere, resume_ahead, resume_ways;
 } chain_counts;
 const chain_counts *chain_counted(const chain *c);
 

@@ -11,8 +11,6 @@
 #include "protocol/read.h"
 #include <string.h>
 
-/* All powers of two that a block number can have. */
-#define MARKER_POWERS 64u
 /* Manifests above the highest marker: more would be absurd. */
 #define MANIFEST_POWERS 40u
 /* The chain retires blocks more slowly than this searches; a walk that keeps losing says so instead
@@ -31,7 +29,7 @@ void chain_begin(chain *c, bool resumes)
     c->resume.asked = resumes;
     MUST(!resumes || c->held == NULL);
     if (resumes)
-        (void)ask_add(&c->asks, ROLE_MANIFEST, STORE_GET, c->resume.at.version);
+        chain_ask_early(c);
 }
 
 /* False: asked again, or failed. */
@@ -87,7 +85,8 @@ static void search_markers(chain *c)
     MUST(!ask_any(&c->asks));
     c->state = WALK_MARKERS;
     chain_set_tip(c, NULL);
-    search_start(&c->search, 0, false, genesis_block(&c->genesis, UINT64_MAX) + 1, MARKER_POWERS);
+    search_start(&c->search, 0, false, genesis_block(&c->genesis, UINT64_MAX) + 1,
+                 SEARCH_POWERS_MAX);
     for (uint32_t i = 0; i < c->search.probe_count; i++)
         (void)ask_add(&c->asks, ROLE_HEAD_MARKER, STORE_HEAD, c->search.probes[i]);
 }
@@ -98,7 +97,7 @@ void chain_began(chain *c, const ask *a, machine_reply *reply)
     if (a->role == ROLE_HINT)
         hint_read(c, reply);
     else if (a->role == ROLE_MANIFEST)
-        chain_early(c, reply);
+        chain_early(c, a, reply);
     else if (!genesis_read(c, reply))
         return;
     if (!c->has_genesis || ask_any(&c->asks) || chain_resumes(c))
@@ -125,7 +124,7 @@ static void hint_followed(chain *c)
         return;
     if (c->tip == NULL)
         search_markers(c);
-    else
+    else if (!chain_resumes_by_hint(c))
         chain_looked_ahead(c);
 }
 

@@ -12,8 +12,8 @@
 /** What the walk waits for. */
 typedef enum walk_state {
     WALK_IDLE,
-    WALK_BEGIN,     /* genesis and hint, or only the hint; and a resume point's version */
-    WALK_RESUME,    /* the marker of that version's block, and what leads to its steps */
+    WALK_BEGIN,     /* genesis and hint, or only the hint; and a resume point's versions */
+    WALK_RESUME,    /* the marker of the tip's block, and what leads to that point's steps */
     WALK_MARKERS,   /* search for the highest marker */
     WALK_MANIFESTS, /* search for the last manifest above it */
     WALK_EMPTY,     /* nothing above it: its block's marker again */
@@ -43,12 +43,17 @@ typedef enum landing { LANDING_HINT, LANDING_SEARCH, LANDING_GALLOP, LANDING_LOO
 
 #define CHAIN_ASKS (2u * SEARCH_PROBES_MAX)
 
+/* Versions that are read beside genesis: the cursor's and so many behind it. */
+#define RESUME_GUESSES 4u
+
 /** What a walk from nothing knows of the place where its reader goes on. */
 typedef struct resumption {
     resume_point at;
     segment_cache *cache; /* the owner's */
-    uint8_t *object;      /* of the version, until genesis is read */
-    size_t size;
+    struct {
+        uint8_t *object; /* until genesis is read */
+        size_t size;
+    } early[RESUME_GUESSES];
     bool asked, retired;
     uint64_t began; /* the version, once it is held */
 } resumption;
@@ -92,7 +97,7 @@ struct chain {
     uint64_t first; /* the first version above the highest marker */
     search search;
     segment_cache *cache;
-    segment_ref wanted[2]; /* the second: of a resume point */
+    segment_ref wanted[2 + WAY_MAX]; /* but for the first: of a resume point */
     resumption resume;
     bw_error odd; /* why the object does not belong */
     bw_status odd_status;
@@ -134,10 +139,13 @@ bw_status chain_decode(chain *c, uint64_t version, machine_reply *reply, manifes
  * again. */
 bool chain_is_odd(chain *c, uint64_t version);
 
-/* chain_resume.c: from a version that a cursor names */
-void chain_early(chain *c, machine_reply *reply);
-/** Genesis, hint and that version are answered: true when the walk goes on, or ends, from it. */
+/* chain_resume.c: from a version that describes a cursor's step */
+void chain_ask_early(chain *c);
+void chain_early(chain *c, const ask *a, machine_reply *reply);
+/** Genesis, hint and those versions are answered: true when the walk goes on, or ends, from one. */
 bool chain_resumes(chain *c);
+/** The hinted version is the tip: true when the walk goes on from it. */
+bool chain_resumes_by_hint(chain *c);
 void chain_resumed(chain *c, const ask *a, machine_reply *reply);
 
 /* chain_check.c: a reader that skipped versions finds its old place */

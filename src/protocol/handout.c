@@ -430,9 +430,33 @@ bw_status handout_cursor(const handout *h, uint64_t version, cursor *out)
     return cursor_copy(out, &at);
 }
 
+void handout_way(const manifest *m, segment_cache *cache, cursor *c)
+{
+    segment_ref path[SEGMENT_LEVELS_MAX];
+    const segment *leaf;
+    uint32_t depth;
+    const uint64_t step = c->item > 0 ? c->step : unskipped(c->skips, c->skip_count, c->step);
+    MUST(c->version == m->version);
+    c->way_count = 0;
+    if (step < m->swept || step >= manifest_tail_first(m))
+        return;
+    /* The last one need not be there to be named. */
+    if (lookup_path(m, cache, step, path, &depth, &leaf) == LOOKUP_FAILED ||
+        path[depth - 1].level > 0 || MUTANT(way_is_forgotten))
+        return;
+    const uint32_t from = depth > WAY_MAX ? depth - WAY_MAX : 1;
+    for (uint32_t i = from; i < depth; i++) {
+        c->way[c->way_count] = path[i];
+        c->way[c->way_count++].sum_before = (hash128){{0}};
+    }
+    MUST(c->way_count <= WAY_MAX);
+}
+
 void handout_resume_point(const cursor *c, resume_point *out)
 {
-    *out = (resume_point){.version = c->version, .step = c->step, .before = c->step};
+    *out = (resume_point){
+        .version = c->version, .step = c->step, .before = c->step, .way_count = c->way_count};
+    memcpy(out->way, c->way, sizeof c->way);
     if (c->item > 0)
         return;
     out->step = unskipped(c->skips, c->skip_count, c->step);

@@ -88,6 +88,9 @@ void handout_advance(handout *h, uint32_t items, uint64_t nonce);
 bool handout_at_end(const handout *h, const manifest *m);
 /** `version`: of a manifest that describes the next step, best in its tail; else the newest. */
 bw_status handout_cursor(const handout *h, uint64_t version, cursor *out);
+/** Writes into `c` what leads to its next step in `m`, whose version it names, as far as `cache`
+ * knows it. */
+void handout_way(const manifest *m, segment_cache *cache, cursor *c);
 /** Where an open of the chain begins that is to go on from `c`. */
 void handout_resume_point(const cursor *c, resume_point *out);
 

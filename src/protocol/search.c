@@ -5,6 +5,9 @@
 #include "base/invariant.h"
 
 #define SEARCH_WAYS 32u
+/* Powers of two of one round. Most rows end within the first, and a question costs money where a
+ * store is far. */
+#define WAVE_POWERS 12u
 
 static void add_probe(search *s, uint64_t number)
 {
@@ -14,26 +17,41 @@ static void add_probe(search *s, uint64_t number)
     s->probes[s->probe_count++] = number;
 }
 
+/* The next powers of two above the first place. */
+static void add_wave(search *s)
+{
+    MUST(s->power <= s->powers);
+    MUST(s->first < s->end);
+    const uint32_t wave_end = s->power + WAVE_POWERS;
+    while (s->power < s->powers && s->power < wave_end &&
+           (uint64_t)1 << s->power < s->end - s->first)
+        add_probe(s, s->first + ((uint64_t)1 << s->power++));
+    if (s->power < wave_end)
+        s->power = s->powers; /* no further one is possible */
+}
+
 void search_start(search *s, uint64_t first, bool known, uint64_t end, uint32_t powers)
 {
     MUST(first < end);
-    MUST(powers < SEARCH_PROBES_MAX);
+    MUST(powers <= SEARCH_POWERS_MAX);
     s->found = known;
-    s->low = first;
-    s->high = end;
+    s->first = s->low = first;
+    s->end = s->high = end;
+    s->power = 0;
+    s->powers = powers;
     s->probe_count = s->answered = 0;
     if (!known)
         add_probe(s, first);
-    for (uint32_t k = 0; k < powers && (uint64_t)1 << k < end - first; k++)
-        add_probe(s, first + ((uint64_t)1 << k));
+    add_wave(s);
 }
 
 /* Splits (low, high) into 32 parts, or asks about all that are left. */
 static void narrow(search *s)
 {
     MUST(s->found);
+    MUST(s->probe_count == 0);
     MUST_OR(s->low < s->high, return );
-    s->probe_count = s->answered = 0;
+    s->power = s->powers;
     const uint64_t width = s->high - s->low;
     const uint64_t ways = width < SEARCH_WAYS ? width : SEARCH_WAYS;
     for (uint64_t i = 1; i < ways; i++)
@@ -44,6 +62,7 @@ static void narrow(search *s)
 static void close_round(search *s)
 {
     MUST(s->answered == s->probe_count);
+    const bool all_present = s->present[s->probe_count - 1];
     for (uint32_t i = 0; i < s->probe_count; i++) {
         if (s->present[i]) {
             s->found = true;
@@ -55,10 +74,11 @@ static void close_round(search *s)
             s->high = s->probes[i - 1];
     /* Nothing at the first place: nothing anywhere. A last power that is present says nothing about
      * what is beyond. */
-    if (s->found)
+    s->probe_count = s->answered = 0;
+    if (s->found && all_present)
+        add_wave(s);
+    if (s->found && s->probe_count == 0)
         narrow(s);
-    else
-        s->probe_count = s->answered = 0;
 }
 
 bool search_answer(search *s, uint64_t number, bool present)

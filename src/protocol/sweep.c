@@ -138,7 +138,7 @@ static void walked(sweep *s)
     else if (MUTANT(block_before_newest_retired))
         s->limit = newest_block;
     s->state = SWEEP_MARKERS;
-    search_start(&s->search, 0, false, genesis_block(g, UINT64_MAX) + 1, SEARCH_PROBES_MAX - 1);
+    search_start(&s->search, 0, false, genesis_block(g, UINT64_MAX) + 1, SEARCH_POWERS_MAX);
     ask_probes(s);
 }
 

@@ -202,13 +202,17 @@ static bw_status probe_create(store *s, const char *key, const char *text, store
     op.pieces = &piece;
     op.piece_count = 1;
     store_outcome outcome = store_run(s, &op);
-    /* Nothing landed: it is no second create. No decorator repeats one. */
-    for (int64_t wait_ms = PROBE_WAIT_MS; outcome == STORE_RETRY && wait_ms <= PROBE_WAIT_MS_MAX;
+    bool in_doubt = false;
+    /* No decorator repeats a create. The same bytes again are no second one: after an answer that
+     * was lost EXISTS may be our own. */
+    for (int64_t wait_ms = PROBE_WAIT_MS;
+         (outcome == STORE_RETRY || outcome == STORE_UNKNOWN) && wait_ms <= PROBE_WAIT_MS_MAX;
          wait_ms *= 2) {
+        in_doubt = in_doubt || outcome == STORE_UNKNOWN;
         pause_ms(wait_ms);
         outcome = store_run(s, &op);
     }
-    if (outcome == expected)
+    if (outcome == expected || (in_doubt && outcome == STORE_EXISTS))
         return BW_OK;
     if (outcome == STORE_CREATED) /* the one that must not have been */
         return error_set(

@@ -3,7 +3,7 @@
 /**
  * What the files of the Azure store share; store_net does what all stores behind HTTP do.
  *
- *   azure_open.c      options to a backend; keys
+ *   azure_open.c      options to a backend; azure_chain.c and azure_from_*.c: keys and tokens
  *   azure_request.c   an operation as a request
  *   azure_list.c      pages of a listing
  *   azure_outcome.c   the table of answers
@@ -12,7 +12,6 @@
 #define STORE_AZURE_AZURE_INTERNAL_H
 
 #include "http/digest.h"
-#include "http/secret.h"
 #include "http/uri.h"
 #include "http/xml.h"
 #include "store_azure/azure_sign.h"
@@ -31,8 +30,6 @@ typedef struct azure_backend {
     char *origin; /* https://host:port */
     char *folder; /* encoded path of the container */
     char *prefix; /* "" or with a slash behind it */
-    secret key;   /* bytes; not set with a token, and anonymously */
-    secret token; /* of a shared access signature, as it stands in a query */
 } azure_backend;
 
 /** A page of a listing: names after `after`, the prefix taken off them. */

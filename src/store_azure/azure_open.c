@@ -1,13 +1,12 @@
 // SPDX-FileCopyrightText: The BatchWeave authors
 // SPDX-License-Identifier: Apache-2.0
 #include "base/alloc.h"
+#include "store_azure/azure_chain.h"
 #include "store_azure/azure_internal.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-
-#define KEY_BYTES_MAX 256u
+#include <unistd.h>
 
 /* ---- calls and backends ---- */
 
@@ -33,8 +32,6 @@ static void clear_call(net_call *net, bool final)
 static void free_backend(net_backend *net)
 {
     azure_backend *b = (azure_backend *)net;
-    secret_clear(&b->key);
-    secret_clear(&b->token);
     mem_free(b->account);
     mem_free(b->origin);
     mem_free(b->folder);
@@ -42,97 +39,37 @@ static void free_backend(net_backend *net)
     mem_free(b);
 }
 
+/* Of blobs. */
+static const char *const permissions[STORE_OP_KINDS] = {
+    [STORE_GET] = "read (r of a signature)",      [STORE_READ] = "read (r of a signature)",
+    [STORE_HEAD] = "read (r of a signature)",     [STORE_PUT] = "write (w of a signature)",
+    [STORE_CREATE] = "write (w of a signature)",  [STORE_LIST] = "list (l of a signature)",
+    [STORE_DELETE] = "delete (d of a signature)",
+};
+
 const net_dialect azure_dialect = {
     .name = "azure",
     .outcomes = &azure_outcomes,
+    .permissions = permissions,
     .call_bytes = sizeof(azure_call),
     .build = azure_request_build,
     .error = azure_error,
     .sink = azure_list_sink,
     .end = azure_list_end,
+    .has_ended = net_call_has_ended,
     .clear = clear_call,
     .free_backend = free_backend,
 };
 
-/* ---- keys ---- */
-
-static const char *variable(const char *name)
+static bw_status find_keys(const azure_options *options, azure_backend *b, bw_error *error)
 {
-    const char *value = getenv(name);
-    return value != NULL ? value : "";
-}
-
-/* The account's key is base64 of bytes. */
-static bw_status take_key(azure_backend *b, const char *text, size_t size, bw_error *error)
-{
-    uint8_t bytes[KEY_BYTES_MAX];
-    size_t count = 0;
-    if (size > KEY_BYTES_MAX || !digest_base64_decode(text, size, bytes, &count))
-        return error_set(error, BW_INVALID, "the account's key is no base64");
-    const bw_status status = secret_set(&b->key, (const char *)bytes, count);
-    secret_wipe(bytes, sizeof bytes);
-    return status == BW_OK ? BW_OK : error_set(error, status, "no memory for a key");
-}
-
-static bw_status take_token(azure_backend *b, const char *text, size_t size, bw_error *error)
-{
-    if (size > 0 && *text == '?') {
-        text++;
-        size--;
-    }
-    const bw_status status = secret_set(&b->token, text, size);
-    return status == BW_OK ? BW_OK : error_set(error, status, "no memory for a token");
-}
-
-/** name=value; …: the value of `name`, or NULL. */
-static const char *setting(const char *text, const char *name, size_t *size)
-{
-    const size_t name_size = strlen(name);
-    while (*text != '\0') {
-        const size_t whole = strcspn(text, ";");
-        if (whole > name_size && strncmp(text, name, name_size) == 0 && text[name_size] == '=') {
-            *size = whole - name_size - 1;
-            return text + name_size + 1;
-        }
-        text += whole + (text[whole] == ';');
-    }
-    return NULL;
-}
-
-static bw_status take_connection(azure_backend *b, const char *text, bw_error *error)
-{
-    size_t size = 0;
-    const char *account = setting(text, "AccountName", &size);
-    if (account != NULL && (strlen(b->account) != size || memcmp(account, b->account, size) != 0))
-        return error_set(error, BW_INVALID,
-                         "AZURE_STORAGE_CONNECTION_STRING is of another account than %s",
-                         b->account);
-    const char *key = setting(text, "AccountKey", &size);
-    if (key != NULL)
-        return take_key(b, key, size, error);
-    const char *token = setting(text, "SharedAccessSignature", &size);
-    if (token != NULL)
-        return take_token(b, token, size, error);
-    return error_set(error, BW_INVALID,
-                     "AZURE_STORAGE_CONNECTION_STRING has neither AccountKey nor "
-                     "SharedAccessSignature");
-}
-
-static bw_status find_key(azure_backend *b, bw_error *error)
-{
-    const char *key = variable("AZURE_STORAGE_KEY");
-    const char *token = variable("AZURE_STORAGE_SAS_TOKEN");
-    const char *connection = variable("AZURE_STORAGE_CONNECTION_STRING");
-    if (*key != '\0')
-        return take_key(b, key, strlen(key), error);
-    if (*token != '\0')
-        return take_token(b, token, strlen(token), error);
-    if (*connection != '\0')
-        return take_connection(b, connection, error);
-    return error_set(error, BW_DENIED,
-                     "no key for the account %s: set AZURE_STORAGE_KEY, AZURE_STORAGE_SAS_TOKEN or "
-                     "AZURE_STORAGE_CONNECTION_STRING; anonymous=true goes without",
-                     b->account);
+    net_chain *chain = azure_chain_new(options->account, net_environment_copy(environ));
+    if (chain == NULL)
+        return error_set(error, BW_NOMEM, "no memory for credentials");
+    chain->plain_http = options->plain_http;
+    if (b->net.ca_file != NULL)
+        (void)snprintf(chain->ca_file, sizeof chain->ca_file, "%s", b->net.ca_file);
+    return net_keyring_open(chain, &b->net.keyring, error);
 }
 
 /* ---- the place ---- */
@@ -193,7 +130,7 @@ bw_status azure_store_open(const azure_options *options, store **out, bw_error *
     net_backend_init(&b->net, &azure_dialect, options->request_timeout_ns, options->plain_http);
     bw_status status = set_place(options, b, error);
     if (status == BW_OK && !options->anonymous)
-        status = find_key(b, error);
+        status = find_keys(options, b, error);
     if (status == BW_OK)
         status = net_store_new(&b->net, out, error);
     net_backend_release(&b->net); /* the handle has its own reference */

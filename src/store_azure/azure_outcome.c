@@ -21,7 +21,7 @@ static const net_outcome rows[] = {
     CODE("AuthenticationFailed", FATAL, DENIED, DENIED,
          "; look at the key, and at this machine's clock", "API"),
     CODE("AuthorizationFailure", FATAL, DENIED, DENIED, "; look at the key", "API; Azurite"),
-    CODE("AuthorizationPermissionMismatch", FATAL, DENIED, DENIED, "", "API"),
+    CODE("AuthorizationPermissionMismatch", FATAL, DENIED, DENIED, NET_PERMIT, "API"),
     CODE("InsufficientAccountPermissions", FATAL, DENIED, DENIED, "", "API"),
     CODE("AccountIsDisabled", FATAL, DENIED, DENIED, "", "API"),
     CODE("BlobImmutableDueToPolicy", FATAL, DENIED, DENIED, "", "API"),
@@ -48,7 +48,7 @@ static const net_outcome rows[] = {
     STATUS(300, 399, FATAL, FATAL, INVALID, "; redirects are not followed: look at the endpoint",
            "API"),
     STATUS(401, 401, FATAL, DENIED, DENIED, "", "API"),
-    STATUS(403, 403, FATAL, DENIED, DENIED, "", "API; HEAD has no body"),
+    STATUS(403, 403, FATAL, DENIED, DENIED, NET_PERMIT, "API; HEAD has no body"),
     /* Without a code it may be a proxy's. */
     STATUS(404, 404, UNKNOWN, RETRY, IO, "; no answer of Azure", "API"),
     STATUS(407, 407, FATAL, DENIED, DENIED, "; it is the proxy that asks", "RFC 9110"),

@@ -1,5 +1,6 @@
 // SPDX-FileCopyrightText: The BatchWeave authors
 // SPDX-License-Identifier: Apache-2.0
+#include "store_azure/azure_chain.h"
 #include "store_azure/azure_internal.h"
 
 #include <inttypes.h>
@@ -73,6 +74,15 @@ static void list_parameters(azure_call *call, parameter_list *list)
     list->rows[list->count++] = (uri_parameter){"restype", "container"};
 }
 
+/* A shared access signature, which stands in the query; "" when requests are let in otherwise. */
+static const char *signature_of(const azure_call *call)
+{
+    const net_keyset *set = call->net.keys;
+    return set != NULL && strcmp(set->keys.key_id, AZURE_SIGNATURE) == 0
+               ? secret_text(&set->keys.token)
+               : "";
+}
+
 static bool put_target(azure_call *call, parameter_list *list)
 {
     static const http_method methods[STORE_OP_KINDS] = {
@@ -92,11 +102,13 @@ static bool put_target(azure_call *call, parameter_list *list)
         uri_encode(&call->path, key, strlen(key), true);
     }
     buf_printf(&call->url, "%s%s", b->origin, buf_text(&call->path));
-    if (list->count > 0 || secret_is_set(&b->token))
+    const char *signature = signature_of(call);
+    if (list->count > 0 || signature[0] != '\0')
         buf_put_u8(&call->url, '?');
     uri_query(&call->url, list->rows, list->count);
-    if (secret_is_set(&b->token))
-        buf_printf(&call->url, "%s%s", list->count > 0 ? "&" : "", secret_text(&b->token));
+    if (list->count > 0 && signature[0] != '\0')
+        buf_put_u8(&call->url, '&');
+    buf_put_text(&call->url, signature);
     return buf_status(&call->url) == BW_OK && buf_status(&call->path) == BW_OK;
 }
 
@@ -164,8 +176,13 @@ static bw_status sign(azure_call *call, const parameter_list *list)
     static const char *const names[] = {"GET", "HEAD", "PUT", "POST", "DELETE"};
     const azure_backend *b = azure_backend_of(&call->net);
     http_request *r = &call->net.http;
-    if (!secret_is_set(&b->key))
+    const net_keys *keys = call->net.keys != NULL ? &call->net.keys->keys : NULL;
+    if (keys == NULL || signature_of(call)[0] != '\0')
         return BW_OK;
+    if (!secret_is_set(&keys->key)) {
+        add(r, "authorization", secret_text(&keys->token));
+        return BW_OK;
+    }
     const azure_signing signing = {
         .method = names[call->net.method],
         .account = b->account,
@@ -176,7 +193,7 @@ static bw_status sign(azure_call *call, const parameter_list *list)
         .header_count = r->header_count,
         .body_bytes = r->body_bytes,
     };
-    BW_TRY(azure_sign(&signing, b->key.text, b->key.size, &call->authorization));
+    BW_TRY(azure_sign(&signing, keys->key.text, keys->key.size, &call->authorization));
     add(r, "authorization", buf_text(&call->authorization));
     return BW_OK;
 }

@@ -19,9 +19,8 @@ typedef struct azure_options {
     int64_t request_timeout_ns;
 } azure_options;
 
-/** Nothing is sent. The key is AZURE_STORAGE_KEY, or a shared access signature in
- * AZURE_STORAGE_SAS_TOKEN, or one of both in AZURE_STORAGE_CONNECTION_STRING. BW_INVALID, BW_DENIED
- * (no key), BW_NOMEM. */
+/** Nothing is sent to the store; a service that hands out tokens may be asked. BW_INVALID,
+ * BW_DENIED (no key), BW_UNSUPPORTED, BW_NOMEM, and what the service made of it. */
 bw_status azure_store_open(const azure_options *options, store **out, bw_error *error);
 
 #endif

@@ -3,7 +3,7 @@
 /**
  * What the files of the GCS store share; store_net does what all stores behind HTTP do.
  *
- *   gcs_open.c      options to a backend
+ *   gcs_open.c      options to a backend; gcs_chain.c and gcs_from_*.c: tokens
  *   gcs_request.c   an operation as a request
  *   gcs_json.c      what the server says
  *   gcs_outcome.c   the table of answers
@@ -11,7 +11,6 @@
 #ifndef STORE_GCS_GCS_INTERNAL_H
 #define STORE_GCS_GCS_INTERNAL_H
 
-#include "http/secret.h"
 #include "http/uri.h"
 #include "store_gcs/gcs_store.h"
 #include "store_net/net_store.h"
@@ -25,8 +24,7 @@ typedef struct gcs_backend {
     net_backend net;
     char *origin; /* https://host:port */
     char *bucket;
-    char *prefix;         /* "" or with a slash behind it */
-    secret authorization; /* "Bearer …"; not set anonymously */
+    char *prefix; /* "" or with a slash behind it */
 } gcs_backend;
 
 typedef struct gcs_call {

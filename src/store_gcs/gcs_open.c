@@ -1,13 +1,12 @@
 // SPDX-FileCopyrightText: The BatchWeave authors
 // SPDX-License-Identifier: Apache-2.0
 #include "base/alloc.h"
+#include "store_gcs/gcs_chain.h"
 #include "store_gcs/gcs_internal.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-
-#define TOKEN_BYTES_MAX 16384u
+#include <unistd.h>
 
 static void clear_call(net_call *net, bool final)
 {
@@ -21,16 +20,27 @@ static void clear_call(net_call *net, bool final)
 static void free_backend(net_backend *net)
 {
     gcs_backend *b = (gcs_backend *)net;
-    secret_clear(&b->authorization);
     mem_free(b->origin);
     mem_free(b->bucket);
     mem_free(b->prefix);
     mem_free(b);
 }
 
+/* Google tells who may not list that an absent object is forbidden. */
+static const char *const permissions[STORE_OP_KINDS] = {
+    [STORE_GET] = "storage.objects.get; to be told of absent objects, storage.objects.list",
+    [STORE_READ] = "storage.objects.get; to be told of absent objects, storage.objects.list",
+    [STORE_HEAD] = "storage.objects.get; to be told of absent objects, storage.objects.list",
+    [STORE_PUT] = "storage.objects.create; to replace an object, storage.objects.delete",
+    [STORE_CREATE] = "storage.objects.create",
+    [STORE_LIST] = "storage.objects.list",
+    [STORE_DELETE] = "storage.objects.delete",
+};
+
 const net_dialect gcs_dialect = {
     .name = "gcs",
     .outcomes = &gcs_outcomes,
+    .permissions = permissions,
     .call_bytes = sizeof(gcs_call),
     .build = gcs_request_build,
     .error = gcs_error,
@@ -38,6 +48,7 @@ const net_dialect gcs_dialect = {
     .confirms_absence = true,
     .sink = gcs_list_sink,
     .end = gcs_list_end,
+    .has_ended = net_call_has_ended,
     .clear = clear_call,
     .free_backend = free_backend,
 };
@@ -55,29 +66,15 @@ static bw_status check_bucket(const char *bucket, bw_error *error)
     return BW_OK;
 }
 
-static bw_status find_token(gcs_backend *b, bw_error *error)
+static bw_status find_keys(const gcs_options *options, gcs_backend *b, bw_error *error)
 {
-    static const char scheme[] = {'B', 'e', 'a', 'r', 'e', 'r', ' '};
-    const char *token = getenv("GOOGLE_OAUTH_ACCESS_TOKEN");
-    const size_t size = token != NULL ? strlen(token) : 0;
-    if (size == 0 || size > TOKEN_BYTES_MAX)
-        return error_set(error, size == 0 ? BW_DENIED : BW_INVALID,
-                         "no token for Google Cloud Storage: set GOOGLE_OAUTH_ACCESS_TOKEN (gcloud "
-                         "auth print-access-token); anonymous=true goes without");
-    if (strcspn(token, "\r\n") != size)
-        return error_set(error, BW_INVALID, "GOOGLE_OAUTH_ACCESS_TOKEN has more than one line");
-    buf text;
-    buf_init(&text, sizeof scheme + size);
-    (void)buf_reserve(&text, sizeof scheme + size); /* growing would leave copies behind */
-    buf_put(&text, scheme, sizeof scheme);
-    buf_put(&text, token, size);
-    bw_status status = buf_status(&text);
-    if (status == BW_OK) {
-        status = secret_set(&b->authorization, (const char *)text.data, text.size);
-        secret_wipe(text.data, text.size);
-    }
-    buf_free(&text);
-    return status == BW_OK ? BW_OK : error_set(error, status, "no memory for a token");
+    net_chain *chain = gcs_chain_new(net_environment_copy(environ));
+    if (chain == NULL)
+        return error_set(error, BW_NOMEM, "no memory for credentials");
+    chain->plain_http = options->plain_http;
+    if (b->net.ca_file != NULL)
+        (void)snprintf(chain->ca_file, sizeof chain->ca_file, "%s", b->net.ca_file);
+    return net_keyring_open(chain, &b->net.keyring, error);
 }
 
 static bw_status set_place(const gcs_options *options, gcs_backend *b, bw_error *error)
@@ -112,7 +109,7 @@ bw_status gcs_store_open(const gcs_options *options, store **out, bw_error *erro
     net_backend_init(&b->net, &gcs_dialect, options->request_timeout_ns, options->plain_http);
     bw_status status = set_place(options, b, error);
     if (status == BW_OK && !options->anonymous)
-        status = find_token(b, error);
+        status = find_keys(options, b, error);
     if (status == BW_OK)
         status = net_store_new(&b->net, out, error);
     net_backend_release(&b->net); /* the handle has its own reference */

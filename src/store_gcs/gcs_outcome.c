@@ -13,8 +13,8 @@ static const net_outcome rows[] = {
     CODE("notFound", FATAL, NOT_FOUND, NOT_FOUND, "; is there such a bucket?", "API"),
     CODE("requestedRangeNotSatisfiable", FATAL, FATAL, CORRUPT, "", "API"),
 
-    CODE("forbidden", FATAL, DENIED, DENIED, "", "API"),
-    CODE("insufficientPermissions", FATAL, DENIED, DENIED, "", "API"),
+    CODE("forbidden", FATAL, DENIED, DENIED, NET_PERMIT, "API"),
+    CODE("insufficientPermissions", FATAL, DENIED, DENIED, NET_PERMIT, "API"),
     CODE("authError", FATAL, DENIED, DENIED, "; look at the token, which may have expired", "API"),
     CODE("required", FATAL, DENIED, DENIED, "; a token is wanted", "API"),
     CODE("accountDisabled", FATAL, DENIED, DENIED, "", "API"),
@@ -39,7 +39,7 @@ static const net_outcome rows[] = {
     STATUS(300, 399, FATAL, FATAL, INVALID, "; redirects are not followed: look at the endpoint",
            "API"),
     STATUS(401, 401, FATAL, DENIED, DENIED, "; look at the token", "API"),
-    STATUS(403, 403, FATAL, DENIED, DENIED, "", "API"),
+    STATUS(403, 403, FATAL, DENIED, DENIED, NET_PERMIT, "API"),
     /* Without a reason it may be a proxy's; whether the object is there is asked again. */
     STATUS(404, 404, UNKNOWN, RETRY, IO, "; no answer of the JSON API", "API"),
     STATUS(407, 407, FATAL, DENIED, DENIED, "; it is the proxy that asks", "RFC 9110"),

@@ -119,7 +119,7 @@ bw_status gcs_request_build(net_call *net)
         add(r, "content-type", "application/octet-stream");
     }
     add(r, "range", call->range);
-    add(r, "authorization", secret_text(&gcs_backend_of(net)->authorization));
+    add(r, "authorization", net->keys != NULL ? secret_text(&net->keys->keys.token) : "");
     r->url = buf_text(&call->url);
     return buf_status(&call->url) == BW_OK ? BW_OK : BW_NOMEM;
 }

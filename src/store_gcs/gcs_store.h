@@ -18,8 +18,8 @@ typedef struct gcs_options {
     int64_t request_timeout_ns;
 } gcs_options;
 
-/** Nothing is sent. The token is GOOGLE_OAUTH_ACCESS_TOKEN. BW_INVALID, BW_DENIED (no token),
- * BW_NOMEM. */
+/** Nothing is sent to the store; a service that hands out tokens may be asked. BW_INVALID,
+ * BW_DENIED (no token), BW_UNSUPPORTED, BW_NOMEM, and what the service made of it. */
 bw_status gcs_store_open(const gcs_options *options, store **out, bw_error *error);
 
 #endif

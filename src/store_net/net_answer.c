@@ -122,10 +122,39 @@ static bool reads_object(const store_op *op)
     return op->kind == STORE_GET || op->kind == STORE_READ || op->kind == STORE_HEAD;
 }
 
+/* Keys that came so late are not the reason. */
+#define FRESH_NS (5 * NS_PER_S)
+
+bool net_call_is_past_end(const net_call *call)
+{
+    const int64_t end_ns = call->keys->keys.expires_ns;
+    return end_ns != 0 && end_ns <= clock_now(clock_system());
+}
+
+bool net_call_has_fresh_keys(const net_call *call)
+{
+    return clock_now(clock_system()) - call->keys->since_ns <= FRESH_NS;
+}
+
+bool net_call_has_ended(const net_call *call, const net_error *e)
+{
+    const int status = call->http.head.status;
+    (void)e;
+    if (net_call_is_past_end(call))
+        return status >= 400 && status <= 403;
+    return status == 401 && !net_call_has_fresh_keys(call);
+}
+
 static const char *keys_of(const net_call *call)
 {
+    return call->keys != NULL ? call->keys->keys.source : "";
+}
+
+/* What an operator would have to grant, where the row of the table ends in that. */
+static const char *permission_of(const net_call *call, const net_outcome *row)
+{
     const net_dialect *d = call->owner->backend->dialect;
-    return d->keys != NULL ? d->keys(call) : "";
+    return strcmp(row->advice, NET_PERMIT) == 0 ? d->permissions[call->op->kind] : "";
 }
 
 /* Refused for keys that have ended, where others are on their way: nothing was applied, a create
@@ -133,10 +162,11 @@ static const char *keys_of(const net_call *call)
 static bool fail_expired(net_call *call, const net_error *e, store_outcome outcome)
 {
     char why[512];
-    const net_dialect *d = call->owner->backend->dialect;
+    const net_backend *b = call->owner->backend;
     const int status = call->http.head.status;
-    if (d->expired == NULL || (outcome != STORE_FATAL && outcome != STORE_DENIED) ||
-        !d->expired(call, e, why, sizeof why))
+    if (call->keys == NULL || (outcome != STORE_FATAL && outcome != STORE_DENIED) ||
+        b->dialect->has_ended == NULL || !b->dialect->has_ended(call, e) ||
+        !net_keyring_expired(b->keyring, call->keys, why, sizeof why))
         return false;
     store_op_end(call->op, STORE_RETRY, BW_DENIED,
                  "%s: %s answered %d%s%s: the keys (%s) have expired, and new ones %s%s",
@@ -172,10 +202,11 @@ void net_fail(net_call *call, const net_error *answered)
         outcome = op->kind == STORE_CREATE ? STORE_UNKNOWN : STORE_RETRY;
     if (meaning == BW_OK || meaning == BW_NOT_FOUND)
         meaning = BW_IO;
-    store_op_end(op, outcome, meaning, "%s: %s answered %d%s%s%s%s%s%s%s%s%s%s%s%s",
+    store_op_end(op, outcome, meaning, "%s: %s answered %d%s%s%s%s%s%s%s%s%s%s%s%s%s",
                  store_op_name(op->kind), place_of(call), head->status,
                  e->code[0] != '\0' ? " " : "", e->code, e->message[0] != '\0' ? ": " : "",
-                 e->message, row->advice, keys[0] != '\0' ? "; the keys are from " : "", keys,
+                 e->message, row->advice, permission_of(call, row),
+                 keys[0] != '\0' ? "; the keys are from " : "", keys,
                  region[0] != '\0' ? "; the bucket's region is " : "", region,
                  head->request_id[0] != '\0' ? " (request " : "", head->request_id,
                  head->request_id[0] != '\0' ? ")" : "");

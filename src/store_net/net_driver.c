@@ -41,6 +41,7 @@ void net_backend_release(net_backend *b)
 {
     if (b == NULL || atomic_fetch_sub(&b->references, 1u) != 1u)
         return;
+    net_keyring_free(b->keyring);
     mem_free(b->name);
     mem_free(b->ca_file);
     b->dialect->free_backend(b);
@@ -89,9 +90,16 @@ static net_call *call_take(net_store *s)
     return call;
 }
 
+static void drop_keys(net_call *call)
+{
+    net_keyset_give(call->keys);
+    call->keys = NULL;
+}
+
 static void call_give(net_store *s, net_call *call)
 {
     s->backend->dialect->clear(call, false);
+    drop_keys(call);
     call->op = NULL;
     call->next = s->spare;
     s->spare = call;
@@ -127,6 +135,8 @@ static bool call_send(net_call *call)
     call->is_batch = false;
     call->http =
         (http_request){.once = op->kind == STORE_CREATE, .sink = net_answer_sink, .owner = call};
+    drop_keys(call);
+    call->keys = b->keyring != NULL ? net_keyring_take(b->keyring) : NULL;
     const bw_status status = b->dialect->build(call);
     if (status != BW_OK) {
         /* Nothing was sent. */
@@ -250,6 +260,14 @@ static void net_take_back(store *base, store_op *op)
 static void net_wake(store *base)
 {
     http_wake(net_of(base)->client);
+}
+
+void net_store_source(store *base, char *out, size_t capacity)
+{
+    net_keyring *ring = net_of(base)->backend->keyring;
+    net_keyset *keys = ring != NULL ? net_keyring_take(ring) : NULL;
+    (void)snprintf(out, capacity, "%s", keys != NULL ? keys->keys.source : "");
+    net_keyset_give(keys);
 }
 
 static bw_status net_clone(store *base, store **out, bw_error *error)

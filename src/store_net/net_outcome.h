@@ -15,9 +15,12 @@ typedef struct net_outcome {
     int first, last;  /* statuses, by which it is found when the code is unknown or absent */
     store_outcome create, other;
     bw_status meaning;  /* BW_OK where nothing failed */
-    const char *advice; /* after the server's text; "" */
+    const char *advice; /* after the server's text; "", or NET_PERMIT */
     const char *source;
 } net_outcome;
+
+/** The advice of a row that says "not permitted": the permission of the operation follows. */
+#define NET_PERMIT "; it takes the permission "
 
 #define NET_CODE(code, create, other, meaning, advice, source)                                     \
     {                                                                                              \

@@ -18,6 +18,7 @@
 #include "http/http_client.h"
 #include "http/uri.h"
 #include "store/driver.h"
+#include "store_net/net_keyring.h"
 #include "store_net/net_outcome.h"
 
 #include <stdatomic.h>
@@ -40,7 +41,8 @@ typedef struct net_store net_store;
 typedef struct net_dialect {
     const char *name;
     const net_outcomes *outcomes;
-    size_t call_bytes; /* of its calls, which begin with a net_call */
+    const char *const *permissions; /* by kind of operation, as an operator would grant them */
+    size_t call_bytes;              /* of its calls, which begin with a net_call */
     /** Fills url, headers and body of call->http, and call->method, for the next request of the
      * operation. BW_OK; BW_NOMEM; else the operation ends FATAL. */
     bw_status (*build)(net_call *call);
@@ -56,11 +58,8 @@ typedef struct net_dialect {
     /** A list or a batch delete was answered 2xx: ends the operation, true; or false, and another
      * request follows. */
     bool (*end)(net_call *call);
-    /** Optional: refused for keys that have ended, where others are on their way: true, and `why`
-     * says what became of those. */
-    bool (*expired)(const net_call *call, const net_error *e, char *why, size_t capacity);
-    /** Optional: where the keys of the request are from; "" without any. */
-    const char *(*keys)(const net_call *call);
+    /** Optional: whether the request was refused because its keys have ended. */
+    bool (*has_ended)(const net_call *call, const net_error *e);
     /** Forgets what an answer left in the call; at its end with `final` all memory. */
     void (*clear)(net_call *call, bool final);
     /** Frees a backend, which begins with a net_backend. */
@@ -71,8 +70,9 @@ typedef struct net_dialect {
 struct net_backend {
     atomic_uint references;
     const net_dialect *dialect;
-    char *name;    /* s3://bucket, for messages */
-    char *ca_file; /* NULL: the system's */
+    char *name;           /* s3://bucket, for messages */
+    char *ca_file;        /* NULL: the system's */
+    net_keyring *keyring; /* NULL: nothing is signed */
     http_options http;
     int64_t request_timeout_ns;
     uint32_t key_bytes_max; /* of a key of ours: what the prefix leaves */
@@ -87,6 +87,7 @@ struct net_call {
     net_store *owner;
     net_call *next; /* among the spare ones */
     http_method method;
+    net_keyset *keys;              /* of this request: those of now, each time that one is sent */
     uint32_t requests;             /* of this operation, before this one */
     uint32_t delete_at;            /* one by one: the next key */
     char after[STORE_KEY_MAX + 1]; /* list: the page begins after this key */
@@ -116,6 +117,15 @@ bw_status net_store_new(net_backend *b, store **out, bw_error *error);
 
 /** The key that a request on one object is about. */
 const char *net_call_key(const net_call *call);
+/** Whether the end of the request's keys has passed, by our clock. */
+bool net_call_is_past_end(const net_call *call);
+/** Whether its keys came so late that their end is no reason for a refusal. */
+bool net_call_has_fresh_keys(const net_call *call);
+/** As most stores say it: 401 to keys that are not fresh, any refusal to such that are past their
+ * end. For dialects. */
+bool net_call_has_ended(const net_call *call, const net_error *e);
+/** Where the keys of a store are from, for messages: never what they are. "" anonymously. */
+void net_store_source(store *s, char *out, size_t capacity);
 /** The bucket's memory of a text; NULL and *status when there is none, or it is too long. */
 char *net_text(bw_status *status, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /** Printable ASCII of `from`, cut to what there is room for. */

@@ -9,32 +9,15 @@ void s3_answer_error(const net_call *call, net_error *out)
     s3_error_parse(call->text.data, call->text.size, out);
 }
 
-/* Keys that came so late are not the reason. */
-#define FRESH_NS (5 * NS_PER_S)
-
-static bool may_have_expired(const net_call *net, const s3_keyset *set, const net_error *e)
+bool s3_answer_has_ended(const net_call *call, const net_error *e)
 {
-    const int status = net->http.head.status;
-    const int64_t now_ns = clock_now(clock_system());
+    const int status = call->http.head.status;
     if (strcmp(e->code, "ExpiredToken") == 0 || strcmp(e->code, "TokenRefreshRequired") == 0)
         return true;
     /* The answer to a HEAD has no code, and some stores have others. */
-    if (set->keys.expires_ns != 0 && set->keys.expires_ns <= now_ns)
+    if (net_call_is_past_end(call))
         return status >= 400 && status <= 403;
-    return net->method == HTTP_HEAD && status == 400 && now_ns - set->since_ns > FRESH_NS;
-}
-
-bool s3_answer_expired(const net_call *net, const net_error *e, char *why, size_t capacity)
-{
-    const s3_keyset *set = ((const s3_call *)net)->keys;
-    return set != NULL && may_have_expired(net, set, e) &&
-           s3_keyring_expired(s3_backend_of(net)->keyring, set, why, capacity);
-}
-
-const char *s3_answer_keys(const net_call *net)
-{
-    const s3_keyset *set = ((const s3_call *)net)->keys;
-    return set != NULL ? set->keys.source : "";
+    return call->method == HTTP_HEAD && status == 400 && !net_call_has_fresh_keys(call);
 }
 
 bool s3_answer_sink(net_call *net, const uint8_t *bytes, size_t size)

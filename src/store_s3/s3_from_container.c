@@ -3,7 +3,6 @@
 /* The endpoint that a container was given: ECS, EKS Pod Identity, Greengrass. */
 #include "store_s3/s3_source.h"
 
-#include "base/alloc.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -30,28 +29,20 @@ static bool is_allowed(const uri_origin *origin)
 static bw_status check_url(const char *url, bw_error *error)
 {
     uri_origin origin;
-    char text[URI_HOST_MAX + 32];
-    const char *host = strstr(url, "://");
-    const size_t size = host != NULL ? (size_t)(host - url) + 3 + strcspn(host + 3, "/?#") : 0;
-    if (size >= sizeof text)
-        return error_set(error, BW_INVALID, "the host is too long");
-    memcpy(text, url, size);
-    text[size] = '\0';
-    BW_TRY(uri_parse_origin(text, &origin, error));
-    if (strpbrk(url, " \r\n\t#") != NULL)
-        return error_set(error, BW_INVALID, "it is no URL");
+    BW_TRY(net_url_origin(url, &origin, error));
     if (!is_allowed(&origin))
         return error_set(error, BW_INVALID,
                          "%.100s: plain http is for this machine, 169.254.170.2, 169.254.170.23 "
                          "and [fd00:ec2::23] only",
-                         text);
+                         origin.host);
     return BW_OK;
 }
 
 static bw_status find_url(const s3_chain *c, char url[URL_BYTES_MAX], bw_error *error)
 {
-    const char *relative = s3_variable(c->environment, "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI");
-    const char *full = s3_variable(c->environment, "AWS_CONTAINER_CREDENTIALS_FULL_URI");
+    const char *relative =
+        net_variable(c->net.environment, "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI");
+    const char *full = net_variable(c->net.environment, "AWS_CONTAINER_CREDENTIALS_FULL_URI");
     const int size = *relative != '\0' ? snprintf(url, URL_BYTES_MAX, ECS_ORIGIN "%s", relative)
                                        : snprintf(url, URL_BYTES_MAX, "%s", full);
     bw_status status = BW_OK;
@@ -70,12 +61,12 @@ static bw_status find_url(const s3_chain *c, char url[URL_BYTES_MAX], bw_error *
 /* The token is sent as it is; one with a line end would be two headers. */
 static bw_status find_token(const s3_chain *c, secret *out, bw_error *error)
 {
-    const char *path = s3_variable(c->environment, "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE");
-    const char *plain = s3_variable(c->environment, "AWS_CONTAINER_AUTHORIZATION_TOKEN");
+    const char *path = net_variable(c->net.environment, "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE");
+    const char *plain = net_variable(c->net.environment, "AWS_CONTAINER_AUTHORIZATION_TOKEN");
     char *text = NULL;
     size_t size = 0;
     if (*path != '\0') {
-        BW_TRY(s3_file_read(path, &text, &size, error));
+        BW_TRY(net_file_read(path, &text, &size, error));
         if (text == NULL)
             return error_set(error, BW_INVALID, "there is no %s", path);
     }
@@ -88,20 +79,18 @@ static bw_status find_token(const s3_chain *c, secret *out, bw_error *error)
         (void)error_set(error, status, "the authorization token is too long");
     else if (strpbrk(secret_text(out), "\r\n") != NULL)
         status = error_set(error, BW_INVALID, "the authorization token has line ends");
-    if (text != NULL)
-        secret_wipe(text, size);
-    mem_free(text);
+    net_file_free(text, size);
     return status;
 }
 
-static bw_status ask_for(s3_chain *c, const char *url, const secret *token, s3_keys *out,
+static bw_status ask_for(s3_chain *c, const char *url, const secret *token, net_keys *out,
                          bw_error *error)
 {
     buf answer;
-    s3_ask ask = {.what = "the endpoint of the container",
-                  .connect_ns = CONNECT_NS,
-                  .tries = TRIES,
-                  .plain_http = true}; /* the host was looked at */
+    net_ask ask = {.what = "the endpoint of the container",
+                   .connect_ns = CONNECT_NS,
+                   .tries = TRIES,
+                   .plain_http = true}; /* the host was looked at */
     http_request *r = &ask.request;
     *r = (http_request){.method = HTTP_GET, .url = url, .no_proxy = true, .timeout_ns = TIMEOUT_NS};
     if (secret_is_set(token))
@@ -110,23 +99,24 @@ static bw_status ask_for(s3_chain *c, const char *url, const secret *token, s3_k
     if (status != BW_OK)
         (void)error_set(error, status, "no memory for credentials");
     if (status == BW_OK)
-        status = s3_chain_ask(c, &ask, &answer, error);
+        status = net_chain_ask(&c->net, &ask, &answer, error);
     if (status == BW_OK && r->head.status != 200)
         status = error_set(error, r->head.status >= 500 ? BW_IO : BW_DENIED,
                            "the endpoint of the container answered %d", r->head.status);
     else if (status == BW_OK)
-        status = s3_keys_parse(out, answer.data, answer.size, "Token", s3_answer_time(r), error);
+        status = s3_keys_parse(out, answer.data, answer.size, "Token", net_answer_time(r), error);
     http_answer_free(&answer);
     return status;
 }
 
-bw_status s3_from_container(s3_chain *c, s3_keys *out, bw_error *error)
+bw_status s3_from_container(net_chain *base, net_keys *out, bw_error *error)
 {
+    s3_chain *c = s3_chain_of(base);
     char url[URL_BYTES_MAX];
     secret token = {NULL, 0};
-    if (*s3_variable(c->environment, "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI") == '\0' &&
-        *s3_variable(c->environment, "AWS_CONTAINER_CREDENTIALS_FULL_URI") == '\0') {
-        s3_chain_note(c, "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI and _FULL_URI are not set");
+    if (*net_variable(c->net.environment, "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI") == '\0' &&
+        *net_variable(c->net.environment, "AWS_CONTAINER_CREDENTIALS_FULL_URI") == '\0') {
+        net_chain_note(&c->net, "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI and _FULL_URI are not set");
         return BW_OK;
     }
     BW_TRY(find_url(c, url, error));

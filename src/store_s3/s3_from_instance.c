@@ -20,8 +20,8 @@
 static bw_status find_origin(const s3_chain *c, char *origin, size_t capacity, bw_error *error)
 {
     uri_origin parts;
-    const char *named = s3_variable(c->environment, "AWS_EC2_METADATA_SERVICE_ENDPOINT");
-    const char *mode = s3_variable(c->environment, "AWS_EC2_METADATA_SERVICE_ENDPOINT_MODE");
+    const char *named = net_variable(c->net.environment, "AWS_EC2_METADATA_SERVICE_ENDPOINT");
+    const char *mode = net_variable(c->net.environment, "AWS_EC2_METADATA_SERVICE_ENDPOINT_MODE");
     const char *usual =
         strcasecmp(mode, "ipv6") == 0 ? "http://[fd00:ec2::254]" : "http://169.254.169.254";
     const int size = snprintf(origin, capacity, "%s", *named != '\0' ? named : usual);
@@ -40,19 +40,19 @@ static bw_status ask_for(s3_chain *c, http_method method, const char *url, const
                          const char *value, uint32_t tries, http_head *head, buf *answer,
                          bw_error *error)
 {
-    s3_ask ask = {.what = "the metadata service of the instance",
-                  .connect_ns = CONNECT_NS,
-                  .tries = tries,
-                  .plain_http = true};
+    net_ask ask = {.what = "the metadata service of the instance",
+                   .connect_ns = CONNECT_NS,
+                   .tries = tries,
+                   .plain_http = true};
     ask.request = (http_request){.method = method,
                                  .url = url,
                                  .headers = {{header, value}},
                                  .header_count = 1,
                                  .no_proxy = true,
                                  .timeout_ns = TIMEOUT_NS};
-    BW_TRY(s3_chain_ask(c, &ask, answer, error));
+    BW_TRY(net_chain_ask(&c->net, &ask, answer, error));
     *head = ask.request.head;
-    head->date_ms = s3_answer_time(&ask.request);
+    head->date_ms = net_answer_time(&ask.request);
     return BW_OK;
 }
 
@@ -76,7 +76,7 @@ static bool take_word(buf *answer, char *to, size_t capacity)
 static bw_status take_token(s3_chain *c, const char *origin, buf *answer, secret *token,
                             bw_error *error)
 {
-    char url[S3_TEXT_MAX + 64];
+    char url[NET_TEXT_MAX + 64];
     char text[1024];
     http_head head;
     bw_error why = {.code = BW_OK};
@@ -89,15 +89,15 @@ static bw_status take_token(s3_chain *c, const char *origin, buf *answer, secret
     }
     if (status != BW_OK) {
         /* A token's answer may not pass a router more than the instance says: one. */
-        s3_chain_note(c,
-                      "%.160s (in a container on EC2: raise the hop limit of the instance's "
-                      "metadata to 2)",
-                      why.message);
+        net_chain_note(&c->net,
+                       "%.160s (in a container on EC2: raise the hop limit of the instance's "
+                       "metadata to 2)",
+                       why.message);
         return BW_OK;
     }
     if (head.status != 200 || !take_word(answer, text, sizeof text)) {
-        s3_chain_note(c, "the metadata service gave no token of version 2: it answered %d",
-                      head.status);
+        net_chain_note(&c->net, "the metadata service gave no token of version 2: it answered %d",
+                       head.status);
         return BW_OK;
     }
     const bw_status kept = secret_set(token, text, strlen(text));
@@ -106,17 +106,17 @@ static bw_status take_token(s3_chain *c, const char *origin, buf *answer, secret
 }
 
 static bw_status take_keys(s3_chain *c, const char *origin, const secret *token, buf *answer,
-                           s3_keys *out, bw_error *error)
+                           net_keys *out, bw_error *error)
 {
     static const char header[] = "x-aws-ec2-metadata-token";
-    char url[S3_TEXT_MAX + sizeof ROLES + 3 * NAME_BYTES];
+    char url[NET_TEXT_MAX + sizeof ROLES + 3 * NAME_BYTES];
     char role[NAME_BYTES];
     http_head head;
     buf path;
     (void)snprintf(url, sizeof url, "%.255s" ROLES, origin);
     BW_TRY(ask_for(c, HTTP_GET, url, header, secret_text(token), TRIES, &head, answer, error));
     if (head.status == 404) {
-        s3_chain_note(c, "the instance has no role: attach an instance profile");
+        net_chain_note(&c->net, "the instance has no role: attach an instance profile");
         return BW_OK;
     }
     if (head.status != 200 || !take_word(answer, role, sizeof role))
@@ -136,13 +136,14 @@ static bw_status take_keys(s3_chain *c, const char *origin, const secret *token,
     return s3_keys_parse(out, answer->data, answer->size, "Token", head.date_ms, error);
 }
 
-bw_status s3_from_instance(s3_chain *c, s3_keys *out, bw_error *error)
+bw_status s3_from_instance(net_chain *base, net_keys *out, bw_error *error)
 {
-    char origin[S3_TEXT_MAX];
+    s3_chain *c = s3_chain_of(base);
+    char origin[NET_TEXT_MAX];
     secret token = {NULL, 0};
     buf answer;
-    if (strcasecmp(s3_variable(c->environment, "AWS_EC2_METADATA_DISABLED"), "true") == 0) {
-        s3_chain_note(c, "AWS_EC2_METADATA_DISABLED is true");
+    if (strcasecmp(net_variable(c->net.environment, "AWS_EC2_METADATA_DISABLED"), "true") == 0) {
+        net_chain_note(&c->net, "AWS_EC2_METADATA_DISABLED is true");
         return BW_OK;
     }
     BW_TRY(find_origin(c, origin, sizeof origin, error));

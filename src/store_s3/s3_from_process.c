@@ -32,16 +32,16 @@ typedef struct child {
 /* ---- start ---- */
 
 /* As a shell finds it; false when there is no such program. */
-static bool find_program(const s3_environment *e, const char *name, char path[S3_PATH_MAX])
+static bool find_program(const net_environment *e, const char *name, char path[NET_PATH_MAX])
 {
-    const char *folders = s3_variable(e, "PATH");
+    const char *folders = net_variable(e, "PATH");
     if (strchr(name, '/') != NULL)
-        return (size_t)snprintf(path, S3_PATH_MAX, "%s", name) < S3_PATH_MAX;
+        return (size_t)snprintf(path, NET_PATH_MAX, "%s", name) < NET_PATH_MAX;
     for (const char *at = *folders != '\0' ? folders : PATH_USUAL; *at != '\0';) {
         const size_t size = strcspn(at, ":");
         const int written =
-            snprintf(path, S3_PATH_MAX, "%.*s%s%s", (int)size, at, size > 0 ? "/" : "", name);
-        if (written > 0 && (size_t)written < S3_PATH_MAX && access(path, X_OK) == 0)
+            snprintf(path, NET_PATH_MAX, "%.*s%s%s", (int)size, at, size > 0 ? "/" : "", name);
+        if (written > 0 && (size_t)written < NET_PATH_MAX && access(path, X_OK) == 0)
             return true;
         at += size + (at[size] == ':');
     }
@@ -90,18 +90,19 @@ static int spawn(const char *path, char *const *words, char *const *environment,
 static bw_status start(const s3_chain *c, char *command, child *out, bw_error *error)
 {
     char *words[WORDS_MAX];
-    char path[S3_PATH_MAX];
+    char path[NET_PATH_MAX];
     char why[128];
     int ends[2];
     if (!s3_words(command, words, WORDS_MAX))
         return error_set(error, BW_INVALID,
                          "the command has no words, more than %u, or a quote that is not closed",
                          WORDS_MAX - 1);
-    if (!find_program(c->environment, words[0], path))
+    if (!find_program(c->net.environment, words[0], path))
         return error_set(error, BW_INVALID, "there is no program %.200s in PATH", words[0]);
     if (pipe2(ends, O_CLOEXEC) != 0)
         return error_set(error, BW_IO, "no pipe: %s", strerror_r(errno, why, sizeof why));
-    const int failed = spawn(path, words, s3_environment_all(c->environment), ends[1], &out->pid);
+    const int failed =
+        spawn(path, words, net_environment_all(c->net.environment), ends[1], &out->pid);
     (void)close(ends[1]);
     out->out = ends[0];
     if (failed == 0)
@@ -120,7 +121,7 @@ static bw_status read_all(const s3_chain *c, const child *p, int64_t deadline_ns
     ssize_t got = 1;
     while (got != 0) {
         struct pollfd ready = {.fd = p->out, .events = POLLIN};
-        if (c->stop != NULL && atomic_load(c->stop))
+        if (c->net.stop != NULL && atomic_load(c->net.stop))
             return error_set(error, BW_INTERRUPTED, "stopped");
         if (clock_now(clock_system()) >= deadline_ns)
             return error_set(error, BW_TIMEOUT, "it did not end within %d s",
@@ -151,7 +152,7 @@ static bw_status wait_for(const s3_chain *c, child *p, bool at_once, int64_t dea
     pid_t ended = 0;
     while ((ended = waitpid(p->pid, &status, WNOHANG)) == 0 || (ended < 0 && errno == EINTR)) {
         const bool late = clock_now(clock_system()) >= deadline_ns;
-        if (at_once || late || (c->stop != NULL && atomic_load(c->stop))) {
+        if (at_once || late || (c->net.stop != NULL && atomic_load(c->net.stop))) {
             (void)kill(-p->pid, SIGKILL);
             killed = true;
         }
@@ -179,7 +180,7 @@ static bw_status run(s3_chain *c, char *command, buf *answer, bw_error *error)
     return status != BW_OK ? status : end;
 }
 
-bw_status s3_process_keys(s3_chain *c, const char *command, s3_keys *out, bw_error *error)
+bw_status s3_process_keys(s3_chain *c, const char *command, net_keys *out, bw_error *error)
 {
     buf answer;
     char *text = mem_strdup(command); /* it may have a secret among its words */

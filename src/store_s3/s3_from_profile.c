@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 /* Both of a file, or none. */
-static bw_status keys_of_file(const s3_profile *p, const char *name, s3_file file, s3_keys *out,
+static bw_status keys_of_file(const s3_profile *p, const char *name, s3_file file, net_keys *out,
                               bw_error *error)
 {
     const char *const *values = p->values[file];
@@ -18,7 +18,7 @@ static bw_status keys_of_file(const s3_profile *p, const char *name, s3_file fil
     if (*key_id == '\0' || *key == '\0')
         return error_set(error, BW_INVALID, "profile %s of %s has no %s", name, p->paths[file],
                          s3_setting_name(*key == '\0' ? S3_SET_KEY : S3_SET_KEY_ID));
-    out->kind = S3_KEYS_STORED;
+    out->kind = NET_KEYS_STORED;
     (void)snprintf(out->source, sizeof out->source, "profile %.64s of %.160s", name,
                    p->paths[file]);
     const bw_status status = s3_keys_set(out, key_id, key, token, error);
@@ -27,7 +27,7 @@ static bw_status keys_of_file(const s3_profile *p, const char *name, s3_file fil
     return status;
 }
 
-bw_status s3_profile_keys(s3_chain *c, const s3_profile *p, const char *name, s3_keys *out,
+bw_status s3_profile_keys(s3_chain *c, const s3_profile *p, const char *name, net_keys *out,
                           bw_error *error)
 {
     static const s3_setting elsewhere[] = {S3_SET_SSO_SESSION, S3_SET_SSO_URL, S3_SET_LOGIN};
@@ -51,15 +51,17 @@ bw_status s3_profile_keys(s3_chain *c, const s3_profile *p, const char *name, s3
     return BW_OK;
 }
 
-bw_status s3_from_profile(s3_chain *c, s3_keys *out, bw_error *error)
+bw_status s3_from_profile(net_chain *base, net_keys *out, bw_error *error)
 {
+    s3_chain *c = s3_chain_of(base);
     s3_profile p;
     const char *name = c->settings.profile;
-    bw_status status = s3_profile_load(c->environment, name, &p, error);
+    bw_status status = s3_profile_load(c->net.environment, name, &p, error);
     if (status == BW_OK)
         status = s3_profile_keys(c, &p, name, out, error);
     if (status == BW_OK && !secret_is_set(&out->key))
-        s3_chain_note(c, p.found ? "profile %s has no keys" : "there is no profile %s", name);
+        net_chain_note(&c->net, p.found ? "profile %s has no keys" : "there is no profile %s",
+                       name);
     s3_profile_clear(&p);
     return status;
 }

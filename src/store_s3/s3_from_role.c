@@ -12,16 +12,16 @@
 #define ROLES_MAX 5u
 
 static bw_status role_keys(s3_chain *c, const s3_profile *p, const char *name, unsigned depth,
-                           s3_keys *out, bw_error *error);
+                           net_keys *out, bw_error *error);
 
 /* The keys of `name`, for a role of another profile, or for one of its own. */
-static bw_status profile_keys(s3_chain *c, const char *name, unsigned depth, s3_keys *out,
+static bw_status profile_keys(s3_chain *c, const char *name, unsigned depth, net_keys *out,
                               bw_error *error)
 {
     s3_profile *p = mem_zalloc(sizeof *p);
     if (p == NULL)
         return error_set(error, BW_NOMEM, "no memory for credentials");
-    bw_status status = s3_profile_load(c->environment, name, p, error);
+    bw_status status = s3_profile_load(c->net.environment, name, p, error);
     if (status == BW_OK && !p->found)
         status = error_set(error, BW_INVALID, "there is no profile %s, which source_profile names",
                            name);
@@ -37,12 +37,12 @@ static bw_status profile_keys(s3_chain *c, const char *name, unsigned depth, s3_
     return status;
 }
 
-static bw_status source_keys(s3_chain *c, const char *source, const char *name, s3_keys *out,
+static bw_status source_keys(s3_chain *c, const char *source, const char *name, net_keys *out,
                              bw_error *error)
 {
     static const struct {
         const char *name;
-        s3_source_fn fetch;
+        net_source_fn fetch;
     } known[] = {{"Environment", s3_from_environment},
                  {"EcsContainer", s3_from_container},
                  {"Ec2InstanceMetadata", s3_from_instance}};
@@ -51,12 +51,12 @@ static bw_status source_keys(s3_chain *c, const char *source, const char *name, 
         if (strcmp(source, known[i].name) != 0)
             continue;
         c->settings.named = false; /* the profile asks for it */
-        const bw_status status = known[i].fetch(c, out, error);
+        const bw_status status = known[i].fetch(&c->net, out, error);
         c->settings.named = named;
         if (status == BW_OK && !secret_is_set(&out->key))
             return error_set(error, BW_DENIED,
                              "profile %s takes keys by credential_source %s, which has none: %s",
-                             name, source, c->looked);
+                             name, source, c->net.looked);
         return status;
     }
     return error_set(error, BW_INVALID,
@@ -65,8 +65,8 @@ static bw_status source_keys(s3_chain *c, const char *source, const char *name, 
                      name);
 }
 
-static bw_status assume(s3_chain *c, const s3_profile *p, const char *name, const s3_keys *signer,
-                        s3_keys *out, bw_error *error)
+static bw_status assume(s3_chain *c, const s3_profile *p, const char *name, const net_keys *signer,
+                        net_keys *out, bw_error *error)
 {
     const char *session = s3_profile_get(p, S3_SET_SESSION_NAME);
     const char *role = s3_profile_get(p, S3_SET_ROLE);
@@ -89,7 +89,7 @@ static bw_status assume(s3_chain *c, const s3_profile *p, const char *name, cons
 }
 
 static bw_status role_keys(s3_chain *c, const s3_profile *p, const char *name, unsigned depth,
-                           s3_keys *out, bw_error *error)
+                           net_keys *out, bw_error *error)
 {
     const char *from = s3_profile_get(p, S3_SET_SOURCE_PROFILE);
     const char *source = s3_profile_get(p, S3_SET_SOURCE);
@@ -114,20 +114,21 @@ static bw_status role_keys(s3_chain *c, const s3_profile *p, const char *name, u
                          "profile %s has a role_arn, but neither source_profile nor "
                          "credential_source",
                          name);
-    s3_keys signer = {.expires_ns = 0};
+    net_keys signer = {.expires_ns = 0};
     bw_status status = *from != '\0' ? profile_keys(c, from, depth, &signer, error)
                                      : source_keys(c, source, name, &signer, error);
     if (status == BW_OK)
         status = assume(c, p, name, &signer, out, error);
-    s3_keys_clear(&signer);
+    net_keys_clear(&signer);
     return status;
 }
 
-bw_status s3_from_role(s3_chain *c, s3_keys *out, bw_error *error)
+bw_status s3_from_role(net_chain *base, net_keys *out, bw_error *error)
 {
+    s3_chain *c = s3_chain_of(base);
     s3_profile p;
     const char *name = c->settings.profile;
-    bw_status status = s3_profile_load(c->environment, name, &p, error);
+    bw_status status = s3_profile_load(c->net.environment, name, &p, error);
     if (status == BW_OK && !p.found && strcmp(name, "default") != 0)
         status = error_set(error, BW_INVALID, "there is no profile %s", name);
     if (status == BW_OK)

@@ -13,8 +13,9 @@
 
 #include "http/sigv4.h"
 #include "http/uri.h"
+#include "store_net/net_keyring.h"
 #include "store_net/net_store.h"
-#include "store_s3/s3_keyring.h"
+#include "store_s3/s3_chain.h"
 #include "store_s3/s3_store.h"
 #include "store_s3/s3_xml.h"
 
@@ -28,7 +29,6 @@ typedef struct s3_backend {
     char *folder; /* encoded path of the bucket: "/" or "/bucket" */
     char *prefix; /* "" or with a slash behind it */
     char *region;
-    s3_keyring *keyring; /* NULL: nothing is signed */
     bool sign_body;
 } s3_backend;
 
@@ -44,8 +44,7 @@ typedef struct s3_call {
     char range[64];
     char crc[DIGEST_BASE64_BYTES(4)];
     char md5[DIGEST_BASE64_BYTES(DIGEST_MD5_BYTES)];
-    s3_keyset *keys; /* that it is signed with */
-    buf body;        /* of a batch delete */
+    buf body; /* of a batch delete */
     struct iovec body_piece;
     sigv4_key key;       /* kept from request to request, */
     uint64_t key_number; /* of these keys of the ring */
@@ -69,8 +68,6 @@ bw_status s3_request_build(net_call *call);
 void s3_answer_error(const net_call *call, net_error *out);
 bool s3_answer_sink(net_call *call, const uint8_t *bytes, size_t size);
 bool s3_answer_end(net_call *call);
-/** As net_dialect has them. */
-bool s3_answer_expired(const net_call *call, const net_error *e, char *why, size_t capacity);
-const char *s3_answer_keys(const net_call *call);
+bool s3_answer_has_ended(const net_call *call, const net_error *e);
 
 #endif

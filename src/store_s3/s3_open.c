@@ -15,8 +15,6 @@ static void clear_call(net_call *net, bool final)
     xml_free(call->reader);
     call->reader = NULL;
     s3_page_clear(&call->page);
-    s3_keyset_give(call->keys);
-    call->keys = NULL;
     if (call->authorization.data != NULL)
         secret_wipe(call->authorization.data, call->authorization.capacity);
     if (!final)
@@ -30,7 +28,6 @@ static void clear_call(net_call *net, bool final)
 static void free_backend(net_backend *net)
 {
     s3_backend *b = (s3_backend *)net;
-    s3_keyring_free(b->keyring);
     mem_free(b->origin);
     mem_free(b->host);
     mem_free(b->folder);
@@ -39,16 +36,27 @@ static void free_backend(net_backend *net)
     mem_free(b);
 }
 
+/* AWS tells who may not list that an absent object is forbidden. */
+static const char *const permissions[STORE_OP_KINDS] = {
+    [STORE_GET] = "s3:GetObject; to be told of absent objects, s3:ListBucket",
+    [STORE_READ] = "s3:GetObject; to be told of absent objects, s3:ListBucket",
+    [STORE_HEAD] = "s3:GetObject; to be told of absent objects, s3:ListBucket",
+    [STORE_PUT] = "s3:PutObject",
+    [STORE_CREATE] = "s3:PutObject",
+    [STORE_LIST] = "s3:ListBucket",
+    [STORE_DELETE] = "s3:DeleteObject",
+};
+
 const net_dialect s3_dialect = {
     .name = "s3",
     .outcomes = &s3_outcomes,
+    .permissions = permissions,
     .call_bytes = sizeof(s3_call),
     .build = s3_request_build,
     .error = s3_answer_error,
     .sink = s3_answer_sink,
     .end = s3_answer_end,
-    .expired = s3_answer_expired,
-    .keys = s3_answer_keys,
+    .has_ended = s3_answer_has_ended,
     .clear = clear_call,
     .free_backend = free_backend,
 };
@@ -89,7 +97,7 @@ static bw_status check_bucket(const char *bucket, bw_error *error)
 static bw_status find_endpoint(const s3_options *options, const s3_settings *settings,
                                const s3_backend *b, uri_origin *origin, bw_error *error)
 {
-    char text[S3_TEXT_MAX];
+    char text[NET_TEXT_MAX];
     const char *endpoint = options->endpoint[0] != '\0' ? options->endpoint : settings->endpoint;
     if (endpoint[0] == '\0') {
         const bool china = strncmp(b->region, "cn-", 3) == 0;
@@ -146,20 +154,23 @@ static bw_status set_place(const s3_options *options, const s3_settings *setting
 
 /* Takes over `environment`. */
 static bw_status find_keys(const s3_options *options, const s3_settings *settings,
-                           s3_environment *environment, s3_backend *b, bw_error *error)
+                           net_environment *environment, s3_backend *b, bw_error *error)
 {
-    s3_chain chain = {.settings = *settings, .plain_http = options->plain_http};
+    s3_chain *chain = s3_chain_new(settings, environment);
+    if (chain == NULL)
+        return error_set(error, BW_NOMEM, "no memory for credentials");
+    chain->net.plain_http = options->plain_http;
     /* The token service is asked as the store is. */
-    (void)snprintf(chain.settings.region, sizeof chain.settings.region, "%s", b->region);
-    (void)snprintf(chain.settings.ca_file, sizeof chain.settings.ca_file, "%s",
+    (void)snprintf(chain->settings.region, sizeof chain->settings.region, "%s", b->region);
+    (void)snprintf(chain->net.ca_file, sizeof chain->net.ca_file, "%s",
                    b->net.ca_file != NULL ? b->net.ca_file : "");
-    return s3_keyring_open(&chain, environment, &b->keyring, error);
+    return net_keyring_open(&chain->net, &b->net.keyring, error);
 }
 
 static bw_status set_up(const s3_options *options, s3_backend *b, bw_error *error)
 {
     s3_settings settings;
-    s3_environment *environment = s3_environment_copy(environ);
+    net_environment *environment = net_environment_copy(environ);
     if (environment == NULL)
         return error_set(error, BW_NOMEM, "no memory for a store");
     bw_status status = s3_settings_find(options->profile, environment, &settings, error);
@@ -170,7 +181,7 @@ static bw_status set_up(const s3_options *options, s3_backend *b, bw_error *erro
     }
     if (status == BW_OK && !options->anonymous)
         return find_keys(options, &settings, environment, b, error);
-    s3_environment_free(environment);
+    net_environment_free(environment);
     return status;
 }
 

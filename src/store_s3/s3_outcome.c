@@ -18,7 +18,7 @@ static const net_outcome rows[] = {
     CODE("NoSuchBucket", FATAL, FATAL, IO, "; make the bucket first", "API"),
     CODE("InvalidRange", FATAL, FATAL, CORRUPT, "", "API"),
 
-    CODE("AccessDenied", FATAL, DENIED, DENIED, "", "API"),
+    CODE("AccessDenied", FATAL, DENIED, DENIED, NET_PERMIT, "API"),
     CODE("AllAccessDisabled", FATAL, DENIED, DENIED, "", "API"),
     CODE("AccountProblem", FATAL, DENIED, DENIED, "", "API"),
     CODE("InvalidAccessKeyId", FATAL, DENIED, DENIED, "; look at the access key id", "API"),
@@ -64,7 +64,7 @@ static const net_outcome rows[] = {
     STATUS(300, 399, FATAL, FATAL, INVALID,
            "; redirects are not followed: look at endpoint and region", "API"),
     STATUS(401, 401, FATAL, DENIED, DENIED, "", "RFC 9110"),
-    STATUS(403, 403, FATAL, DENIED, DENIED, "", "API; HEAD has no body"),
+    STATUS(403, 403, FATAL, DENIED, DENIED, NET_PERMIT, "API; HEAD has no body"),
     /* Without a code it may be a proxy's; a HEAD has none, and decides nothing. */
     STATUS(404, 404, UNKNOWN, RETRY, IO, "; no S3 answer", "API"),
     STATUS(405, 405, FATAL, FATAL, UNSUPPORTED, "", "API"),

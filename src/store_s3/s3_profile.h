@@ -5,10 +5,9 @@
 #define STORE_S3_S3_PROFILE_H
 
 #include "base/error.h"
-#include "store_s3/s3_environment.h"
+#include "store_net/net_environment.h"
+#include "store_net/net_file.h"
 #include <stdbool.h>
-
-#define S3_PATH_MAX 1024u
 
 /** Each `name = value` of the section `[profile]`, or `[profile NAME]` when `config`; a line that
  * is no such thing is skipped, as AWS's own tools do. True when the section is there. Changes
@@ -47,21 +46,17 @@ typedef struct s3_profile {
     const char *values[S3_FILES][S3_SETTINGS]; /* in the texts; NULL when not there */
     char *texts[S3_FILES];
     size_t sizes[S3_FILES];
-    char paths[S3_FILES][S3_PATH_MAX];
+    char paths[S3_FILES][NET_PATH_MAX];
 } s3_profile;
 
 /** A file that is not there says nothing; BW_INVALID when one cannot be read, BW_NOMEM. Clear it
  * whatever is returned: there are keys in the texts. */
-bw_status s3_profile_load(const s3_environment *e, const char *name, s3_profile *out,
+bw_status s3_profile_load(const net_environment *e, const char *name, s3_profile *out,
                           bw_error *error);
 void s3_profile_clear(s3_profile *p);
 /** Of the credentials file, else of the config file; "" when not there. */
 const char *s3_profile_get(const s3_profile *p, s3_setting setting);
 /** As the files call it. */
 const char *s3_setting_name(s3_setting setting);
-
-/** A small file as text, to be wiped with its NUL and freed; NULL in `*text` when there is no such
- * file. */
-bw_status s3_file_read(const char *path, char **text, size_t *size, bw_error *error);
 
 #endif

@@ -1,49 +1,9 @@
 // SPDX-FileCopyrightText: The BatchWeave authors
 // SPDX-License-Identifier: Apache-2.0
-#include "base/alloc.h"
-#include "http/secret.h"
 #include "store_s3/s3_profile.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#define FILE_BYTES_MAX (1u << 20)
-
-bw_status s3_file_read(const char *path, char **text, size_t *size, bw_error *error)
-{
-    struct stat info;
-    char why[128];
-    *text = NULL;
-    *size = 0;
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0 && (errno == ENOENT || errno == ENOTDIR))
-        return BW_OK;
-    if (fd < 0)
-        return error_set(error, BW_INVALID, "%s cannot be read: %s", path,
-                         strerror_r(errno, why, sizeof why));
-    bw_status status = BW_OK;
-    if (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode) || info.st_size > FILE_BYTES_MAX)
-        status =
-            error_set(error, BW_INVALID, "%s is no file of at most %u bytes", path, FILE_BYTES_MAX);
-    else if ((*text = mem_zalloc((size_t)info.st_size + 1)) == NULL)
-        status = error_set(error, BW_NOMEM, "no memory for credentials");
-    if (*text != NULL)
-        *size = (size_t)info.st_size;
-    for (size_t at = 0; at < *size;) {
-        const ssize_t got = read(fd, *text + at, *size - at);
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got <= 0)
-            break; /* shorter by now: zeroes end it */
-        at += (size_t)got;
-    }
-    (void)close(fd);
-    return status;
-}
 
 static const char *const names[S3_SETTINGS] = {
     [S3_SET_KEY_ID] = "aws_access_key_id",
@@ -80,7 +40,7 @@ static void take_setting(void *context, const char *name, const char *value)
     }
 }
 
-static bool file_path(s3_file file, const s3_environment *e, char path[S3_PATH_MAX])
+static bool file_path(s3_file file, const net_environment *e, char path[NET_PATH_MAX])
 {
     static const struct {
         const char *variable; /* that names it */
@@ -89,21 +49,22 @@ static bool file_path(s3_file file, const s3_environment *e, char path[S3_PATH_M
         [S3_FILE_CREDENTIALS] = {"AWS_SHARED_CREDENTIALS_FILE", ".aws/credentials"},
         [S3_FILE_CONFIG] = {"AWS_CONFIG_FILE", ".aws/config"},
     };
-    const char *named = s3_variable(e, files[file].variable);
-    const char *home = s3_variable(e, "HOME");
-    const int size = *named != '\0' ? snprintf(path, S3_PATH_MAX, "%s", named)
-                                    : snprintf(path, S3_PATH_MAX, "%s/%s", home, files[file].usual);
-    return (*named != '\0' || *home != '\0') && size > 0 && (size_t)size < S3_PATH_MAX;
+    const char *named = net_variable(e, files[file].variable);
+    const char *home = net_variable(e, "HOME");
+    const int size = *named != '\0'
+                         ? snprintf(path, NET_PATH_MAX, "%s", named)
+                         : snprintf(path, NET_PATH_MAX, "%s/%s", home, files[file].usual);
+    return (*named != '\0' || *home != '\0') && size > 0 && (size_t)size < NET_PATH_MAX;
 }
 
-bw_status s3_profile_load(const s3_environment *e, const char *name, s3_profile *out,
+bw_status s3_profile_load(const net_environment *e, const char *name, s3_profile *out,
                           bw_error *error)
 {
     memset(out, 0, sizeof *out);
     for (s3_file i = 0; i < S3_FILES; i++) {
         if (!file_path(i, e, out->paths[i]))
             continue;
-        BW_TRY(s3_file_read(out->paths[i], &out->texts[i], &out->sizes[i], error));
+        BW_TRY(net_file_read(out->paths[i], &out->texts[i], &out->sizes[i], error));
         if (out->texts[i] != NULL &&
             s3_profile_each(out->texts[i], name, i == S3_FILE_CONFIG, take_setting, out->values[i]))
             out->found = true;
@@ -113,11 +74,8 @@ bw_status s3_profile_load(const s3_environment *e, const char *name, s3_profile 
 
 void s3_profile_clear(s3_profile *p)
 {
-    for (s3_file i = 0; i < S3_FILES; i++) {
-        if (p->texts[i] != NULL)
-            secret_wipe(p->texts[i], p->sizes[i]);
-        mem_free(p->texts[i]);
-    }
+    for (s3_file i = 0; i < S3_FILES; i++)
+        net_file_free(p->texts[i], p->sizes[i]);
     memset(p, 0, sizeof *p);
 }
 

@@ -159,22 +159,21 @@ static void add(header_list *list, const char *name, const char *value)
         list->rows[list->count++] = (sigv4_header){name, value};
 }
 
-/* The keys of now: each time that a request is sent it is signed anew. */
-static void take_keys(s3_call *call)
+/* A signing key is of certain keys. */
+static void choose_key(s3_call *call)
 {
-    s3_keyring *ring = s3_backend_of(&call->net)->keyring;
-    call->keys = ring != NULL ? s3_keyring_take(ring) : NULL;
-    if (call->keys == NULL || call->keys->number == call->key_number)
+    const net_keyset *keys = call->net.keys;
+    if (keys == NULL || keys->number == call->key_number)
         return;
     sigv4_key_clear(&call->key);
-    call->key_number = call->keys->number;
+    call->key_number = keys->number;
 }
 
 static void gather_headers(s3_call *call, header_list *list)
 {
     const s3_backend *b = s3_backend_of(&call->net);
     const store_op *op = call->net.op;
-    const bool signs = call->keys != NULL;
+    const bool signs = call->net.keys != NULL;
     call->range[0] = '\0';
     if (op->kind == STORE_READ && !call->net.asks_size)
         (void)snprintf(call->range, sizeof call->range, "bytes=%" PRIu64 "-%" PRIu64, op->offset,
@@ -187,14 +186,14 @@ static void gather_headers(s3_call *call, header_list *list)
     add(list, "x-amz-checksum-crc32c", call->crc);
     add(list, "x-amz-content-sha256", signs ? call->payload : "");
     add(list, "x-amz-date", signs ? call->time : "");
-    add(list, "x-amz-security-token", signs ? secret_text(&call->keys->keys.token) : "");
+    add(list, "x-amz-security-token", signs ? secret_text(&call->net.keys->keys.token) : "");
 }
 
 static bw_status sign(s3_call *call, const header_list *list)
 {
     static const char *const names[] = {"GET", "HEAD", "PUT", "POST", "DELETE"};
     const s3_backend *b = s3_backend_of(&call->net);
-    if (call->keys == NULL)
+    if (call->net.keys == NULL)
         return BW_OK;
     const sigv4_request request = {
         .method = names[call->net.method],
@@ -207,7 +206,7 @@ static bw_status sign(s3_call *call, const header_list *list)
         .region = b->region,
         .service = "s3",
     };
-    return sigv4_sign(&request, call->keys->keys.key_id, &call->keys->keys.key, &call->key,
+    return sigv4_sign(&request, call->net.keys->keys.key_id, &call->net.keys->keys.key, &call->key,
                       &call->authorization);
 }
 
@@ -247,7 +246,7 @@ bw_status s3_request_build(net_call *net)
     BW_TRY(sum_body(call));
     sigv4_time(clock_wall_ms(clock_system()) + atomic_load(&net->owner->backend->skew_ms),
                call->time);
-    take_keys(call);
+    choose_key(call);
     gather_headers(call, &list);
     BW_TRY(sign(call, &list));
     set_headers(call, &list);

@@ -7,22 +7,18 @@
 #include "store_s3/s3_source.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#define FORM_BYTES_MAX (3u * SECRET_BYTES_MAX + 8192u)
 #define CONNECT_NS (5 * NS_PER_S)
 #define TIMEOUT_NS (15 * NS_PER_S)
 #define TRIES 3u
-/* The service bears five minutes. */
-#define SKEW_MS 60000
 #define FORM_TYPE "application/x-www-form-urlencoded"
 
 /* ---- the answer ---- */
 
 typedef struct reading {
     const s3_sts *call;
-    char key_id[S3_TEXT_MAX];
+    char key_id[NET_TEXT_MAX];
     secret key, token;
     char expiration[64];
     char code[64];
@@ -87,11 +83,11 @@ static bw_status read_answer(const buf *answer, reading *r)
 }
 
 static bw_status take_keys(const s3_sts *call, reading *r, const http_request *request,
-                           s3_keys *out, bw_error *error)
+                           net_keys *out, bw_error *error)
 {
     if (request->head.status == 200 && secret_is_set(&r->key) && secret_is_set(&r->token) &&
         r->key_id[0] != '\0') {
-        BW_TRY(s3_keys_set_end(out, r->expiration, s3_answer_time(request), error));
+        BW_TRY(s3_keys_set_end(out, r->expiration, net_answer_time(request), error));
         return s3_keys_set(out, r->key_id, secret_text(&r->key), secret_text(&r->token), error);
     }
     if (request->head.status == 200)
@@ -105,7 +101,7 @@ static bw_status take_keys(const s3_sts *call, reading *r, const http_request *r
 /* ---- the request ---- */
 
 typedef struct posting {
-    char origin[S3_TEXT_MAX], host[S3_TEXT_MAX];
+    char origin[NET_TEXT_MAX], host[NET_TEXT_MAX];
     char time[SIGV4_TIME_BYTES];
     buf form, authorization;
     struct iovec piece;
@@ -125,12 +121,12 @@ static bw_status find_host(const s3_chain *c, posting *p, bw_error *error)
     if (size < 0 || (size_t)size >= sizeof p->origin)
         return error_set(error, BW_INVALID, "the endpoint of the token service is too long");
     BW_TRY(uri_parse_origin(p->origin, &origin, error));
-    if (!origin.tls && !origin.loopback && !c->plain_http)
+    if (!origin.tls && !origin.loopback && !c->net.plain_http)
         return error_set(error, BW_INVALID,
                          "the token service %.120s: keys do not travel over plain http to another "
                          "machine; write https into AWS_ENDPOINT_URL_STS",
                          p->origin);
-    p->plain_http = c->plain_http;
+    p->plain_http = c->net.plain_http;
     if (origin.port != 0)
         (void)snprintf(port, sizeof port, ":%u", origin.port);
     (void)snprintf(p->host, sizeof p->host, "%.240s%s", origin.host, port);
@@ -143,23 +139,13 @@ static bw_status put_form(const s3_sts *call, posting *p, bw_error *error)
 {
     uri_parameter all[S3_STS_PARAMETERS_MAX + 2] = {{"Action", call->action},
                                                     {"Version", "2011-06-15"}};
-    size_t count = 2;
-    buf_init(&p->form, FORM_BYTES_MAX);
-    size_t bytes = 256;
-    for (size_t i = 0; i < call->count && i < S3_STS_PARAMETERS_MAX; i++) {
-        if (call->parameters[i].value[0] == '\0')
-            continue;
-        bytes += 3 * (strlen(call->parameters[i].name) + strlen(call->parameters[i].value)) + 2;
-        all[count++] = call->parameters[i];
-    }
-    /* All of its room at once: growing would leave copies of the token behind. */
-    (void)buf_reserve(&p->form, bytes);
-    uri_query(&p->form, all, count);
-    if (buf_status(&p->form) != BW_OK)
-        return error_set(error, buf_status(&p->form), "%s: no memory for the request, or too long",
-                         call->action);
+    for (size_t i = 0; i < call->count; i++)
+        all[i + 2] = call->parameters[i];
+    const bw_status status = net_form(all, call->count + 2, &p->form, error);
+    if (status != BW_OK)
+        error_prefix(error, "%s", call->action);
     p->piece = (struct iovec){p->form.data, p->form.size};
-    return BW_OK;
+    return status;
 }
 
 static bw_status sign(const s3_chain *c, const s3_sts *call, posting *p, bw_error *error)
@@ -172,7 +158,7 @@ static bw_status sign(const s3_chain *c, const s3_sts *call, posting *p, bw_erro
                                     {"host", p->host},
                                     {"x-amz-date", p->time},
                                     {"x-amz-security-token", token}};
-    sigv4_time(clock_wall_ms(clock_system()) + c->skew_ms, p->time);
+    sigv4_time(net_chain_time(&c->net), p->time);
     bw_status status = digest_sha256(&p->piece, 1, digest);
     hex_encode(digest, sizeof digest, payload);
     const sigv4_request request = {
@@ -194,13 +180,13 @@ static bw_status sign(const s3_chain *c, const s3_sts *call, posting *p, bw_erro
     return status == BW_OK ? BW_OK : error_set(error, status, "%s: cannot be signed", call->action);
 }
 
-static void set_request(const s3_sts *call, posting *p, s3_ask *ask)
+static void set_request(const s3_sts *call, posting *p, net_ask *ask)
 {
     http_request *r = &ask->request;
-    *ask = (s3_ask){.what = "the token service",
-                    .connect_ns = CONNECT_NS,
-                    .tries = TRIES,
-                    .plain_http = p->plain_http};
+    *ask = (net_ask){.what = "the token service",
+                     .connect_ns = CONNECT_NS,
+                     .tries = TRIES,
+                     .plain_http = p->plain_http};
     *r = (http_request){.method = HTTP_POST,
                         .url = p->origin,
                         .pieces = &p->piece,
@@ -217,22 +203,10 @@ static void set_request(const s3_sts *call, posting *p, s3_ask *ask)
     r->headers[r->header_count++] = (http_header){"authorization", buf_text(&p->authorization)};
 }
 
-/* What it says may be for want of a clock that is right. */
-static bool learn_skew(s3_chain *c, const http_request *request)
-{
-    const int64_t now_ms = clock_wall_ms(clock_system()) + c->skew_ms;
-    const int64_t date_ms = request->head.date_ms;
-    if (request->head.status < 400 || request->head.status > 499 || date_ms == 0 ||
-        llabs(date_ms - now_ms) < SKEW_MS)
-        return false;
-    c->skew_ms += date_ms - now_ms;
-    return true;
-}
-
 static bw_status post(s3_chain *c, const s3_sts *call, posting *p, buf *answer, reading *r,
-                      s3_keys *out, bw_error *error)
+                      net_keys *out, bw_error *error)
 {
-    s3_ask ask;
+    net_ask ask;
     BW_TRY(find_host(c, p, error));
     BW_TRY(put_form(call, p, error));
     for (int round = 0; round < 2; round++) {
@@ -240,8 +214,8 @@ static bw_status post(s3_chain *c, const s3_sts *call, posting *p, buf *answer, 
         if (call->signer != NULL)
             BW_TRY(sign(c, call, p, error));
         set_request(call, p, &ask);
-        BW_TRY(s3_chain_ask(c, &ask, answer, error));
-        if (call->signer == NULL || !learn_skew(c, &ask.request))
+        BW_TRY(net_chain_ask(&c->net, &ask, answer, error));
+        if (call->signer == NULL || !net_learn_skew(&c->net, &ask.request.head))
             break;
     }
     if (read_answer(answer, r) != BW_OK)
@@ -249,7 +223,7 @@ static bw_status post(s3_chain *c, const s3_sts *call, posting *p, buf *answer, 
     return take_keys(call, r, &ask.request, out, error);
 }
 
-bw_status s3_sts_keys(s3_chain *c, const s3_sts *call, s3_keys *out, bw_error *error)
+bw_status s3_sts_keys(s3_chain *c, const s3_sts *call, net_keys *out, bw_error *error)
 {
     posting p = {.origin = ""};
     reading r = {.call = call};

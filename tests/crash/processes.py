@@ -35,11 +35,11 @@ def scratch_folder(prefix):
 class Process:
     """One incarnation of one command. Its output lies in files of its own: LOG.out and LOG.err."""
 
-    def __init__(self, words, log, fault=None):
+    def __init__(self, words, log, fault=None, environment=None):
         self.words = words
         self.log = log
         self.fault = fault
-        environment = dict(os.environ)
+        environment = dict(environment or os.environ)
         environment.pop("BATCHWEAVE_FAULT", None)
         if fault:
             environment["BATCHWEAVE_FAULT"] = fault
@@ -85,13 +85,14 @@ class Process:
 
 
 class Workshop:
-    """A folder with one namespace in it and the processes that work on it."""
+    """A folder with one namespace in it, or with none when that is at a URL, and the processes that work on it."""
 
-    def __init__(self, binary, folder):
+    def __init__(self, binary, folder, url=None, environment=None):
         self.binary = binary
         self.folder = folder
         self.space = os.path.join(folder, "space")
-        self.url = "file://" + self.space
+        self.url = url or "file://" + self.space
+        self.environment = environment
         self.logs = os.path.join(folder, "logs")
         os.makedirs(self.logs)
         self.count = 0
@@ -102,7 +103,7 @@ class Workshop:
 
     def start(self, name, words, fault=None):
         self.count += 1
-        process = Process(words, os.path.join(self.logs, f"{self.count:04}-{name}"), fault)
+        process = Process(words, os.path.join(self.logs, f"{self.count:04}-{name}"), fault, self.environment)
         self.processes.append(process)
         return process
 

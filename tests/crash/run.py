@@ -142,9 +142,13 @@ class Frozen:
         self.replaced = round_.rng.random() < 0.5
         self.thawed = None
         self.ghost = False
+
+    def replace(self):
+        """Half of the time, by a successor that is not frozen as well: else both open for the same epoch, and the one
+        that is thawed later is fenced with nobody to say that it may be."""
         if self.replaced:
-            agent.process = None
-            agent.step()
+            self.agent.process = None
+            self.agent.step()
 
     def step(self):
         """True when it is over."""
@@ -274,6 +278,7 @@ class Round:
         if not agent.planned or not agent.planned.startswith("stop"):
             raise Failure(f"stopped by nobody: {agent.process.story()}")
         self.frozen = Frozen(self, agent)
+        self.frozen.replace()
 
     def sweep(self):
         """One gc after the other, some killed half-way; none while a ghost is awaited,

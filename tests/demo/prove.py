@@ -72,9 +72,9 @@ def streams(files, numbers, shards):
     return out, count
 
 
-def prove_sources(files, shards):
+def prove_sources(files, shards, limit=sources.BYTES_AT_MOST):
     """Every byte of every source exactly once, and in order: the fragments of a shard are its documents, end to end."""
-    names = sources.select()
+    names = sources.select(limit)
     delivered, fragments = streams(files, {name: k for k, name in enumerate(names)}, shards)
     texts = {name: sources.read(name) for name in names}
     overall = hashlib.sha256()
@@ -90,7 +90,7 @@ def prove_sources(files, shards):
             "digest": overall.hexdigest()}
 
 
-def prove(space, outs, shards=sources.SHARDS):
+def prove(space, outs, shards=sources.SHARDS, limit=sources.BYTES_AT_MOST):
     result = check_namespace.check(space)
     demand(result.ok, f"the namespace: {result.findings[:3]}")
     demand(result.sealed, "the namespace is not sealed")
@@ -108,7 +108,7 @@ def prove(space, outs, shards=sources.SHARDS):
         demand(files[place] == data, f"step {place[0]}: delivered bytes are not the stored ones")
     return {"steps": len(steps), "steps_delivered_twice": len(twice), "steps_reclaimed": first, "items": len(files),
             "pads": result.pads, "versions": result.versions[1], "blocks_retired": len(result.retired),
-            "part_bytes": result.part_bytes, "orphans": len(result.orphans), **prove_sources(files, shards)}
+            "part_bytes": result.part_bytes, "orphans": len(result.orphans), **prove_sources(files, shards, limit)}
 
 
 def main(argv):

@@ -18,6 +18,8 @@ static void check_again(const cursor *c)
     PROMISE(cursor_equal(c, &second) && second.version == c->version);
     PROMISE(second.has_nonce == c->has_nonce && second.nonce == c->nonce);
     PROMISE(memcmp(second.uuid, c->uuid, UUID_BYTES) == 0);
+    PROMISE(second.way_count == c->way_count && c->way_count <= WAY_MAX);
+    PROMISE(memcmp(second.way, c->way, sizeof c->way) == 0);
     PROMISE(cursor_encode(&second, &again) == BW_OK);
     PROMISE(view_equal(view_of(text.data, text.size), view_of(again.data, again.size)));
     hash128 one, two;

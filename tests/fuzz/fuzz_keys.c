@@ -13,7 +13,7 @@
 
 static void try_document(const uint8_t *data, size_t size)
 {
-    s3_keys keys;
+    net_keys keys;
     memset(&keys, 0, sizeof keys);
     bw_error error = {.code = BW_OK};
     const bw_status status = s3_keys_parse(&keys, data, size, "Token", NOW_MS, &error);
@@ -23,7 +23,7 @@ static void try_document(const uint8_t *data, size_t size)
         PROMISE(strpbrk(secret_text(&keys.token), " \r\n") == NULL);
         PROMISE(keys.expires_ns >= 0);
     }
-    s3_keys_clear(&keys);
+    net_keys_clear(&keys);
 }
 
 static void try_words(char *text)

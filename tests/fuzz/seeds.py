@@ -20,7 +20,7 @@ OBJECTS = {
     "page": ["page"],
     "segment": ["segment-block", "segment-index"],
     "small": ["marker", "hint", "state"],
-    "cursor": ["cursor", "cursor-skips", "cursor-tags"],
+    "cursor": ["cursor", "cursor-skips", "cursor-tags", "cursor-way"],
 }
 
 KEYS = """genesis
@@ -86,6 +86,25 @@ KEY_DOCUMENTS = [
     'J{"AccessKeyId":"A b","SecretAccessKey":"k","Expiration":"soon"}',
     "Wa \"b \\\" c\" 'd\\'e f\\ g", "W", "Wa 'b", "Wa b c d e f g h i", "T2009-10-12T17:50:30Z", "T2009-10-12T17:5:30Z",
     "T1969-01-01T00:00:00+01", "T2009-10-12T17:50:30+0a00",
+]
+
+TOKENS = [
+    'T{"access_token":"a.b-c","expires_in":3599,"scope":"s","token_type":"Bearer"}',
+    'T{"access_token":"t","expires_in":"86399","expires_on":"4070908800"}', 'T{"access_token":"t","expires_on":1}',
+    'T{"accessToken":"t","expireTime":"2099-01-01T00:00:00Z"}', 'T{"access_token":"a b"}', 'T{"access_token":""}',
+    'T{"access_token":"t"', 'T{"access_token":"\\u0000"}', "T{}",
+    'T{"a":{"b":{"c":{"d":{"e":1}}}},"n":null,"l":[1],"x/y":true}',
+    'E{"error":"invalid_grant","error_description":"Invalid JWT Signature.\\r\\nTrace"}',
+    'E{"error":{"code":403,"message":"you sent planted-assertion","status":"PERMISSION_DENIED"}}', "E<html>", "E",
+    'C{"type":"service_account","client_email":"a@b","private_key_id":"k","private_key":"p","token_uri":"https://t/"}',
+    'C{"type":"authorized_user","client_id":"c","client_secret":"s","refresh_token":"r","universe_domain":"u"}',
+    'C{"type":"external_account","audience":"a","subject_token_type":"s","token_url":"https://t/","credential_source":'
+    '{"url":"https://u/","headers":{"Metadata":"True","b":"c"},'
+    '"format":{"type":"json","subject_token_field_name":"f"}},'
+    '"service_account_impersonation_url":"https://i/x:y","service_account_impersonation":{"token_lifetime_seconds":1}}',
+    'C{"credential_source":{"file":"/a b","executable":{"command":"/c d"},"environment_id":"aws1"}}',
+    'C{"credential_source":{"headers":{"a":"1","b":"2","c":"3","d":"4","e":"5"}}}', 'C{"client_email":"a\\"b"}',
+    'C{"credential_source":{"headers":{"a b":"1"}}}', 'C{"credential_source":{"headers":{"a":"1\\r\\n"}}}', "C[]",
 ]
 
 ENTRY = "<Contents><Key>%s</Key><LastModified>2009-10-12T17:50:30.000Z</LastModified><Size>%s</Size></Contents>"
@@ -254,6 +273,8 @@ def seeds():
         yield "profile", text.encode()
     for text in KEY_DOCUMENTS:
         yield "keys", text.encode()
+    for text in TOKENS:
+        yield "tokens", text.encode()
     for text in AZURE_XML:
         yield "azurexml", b"\x80" + text.encode()
     for text in GCS_JSON:

@@ -45,6 +45,7 @@ void build_state(buf *out);
 void build_cursor(buf *out);
 void build_cursor_skips(buf *out);
 void build_cursor_tags(buf *out);
+void build_cursor_way(buf *out);
 
 /* In golden_tgb.c: part `part` of a TGB of raw items, and of one of samples. */
 void build_tgb_raw_0(buf *out);

@@ -372,6 +372,20 @@ void build_cursor_skips(buf *out)
     must(cursor_encode(&c, out) == BW_OK, "cursor");
 }
 
+void build_cursor_way(buf *out)
+{
+    cursor c = {.step = 73,
+                .dp = 32,
+                .has_nonce = true,
+                .nonce = 0x0123456789abcdef,
+                .version = 411,
+                .way_count = 2,
+                .way = {{.first = 0, .last = 79, .hash = hash_of("index"), .bytes = 1100},
+                        {.first = 70, .last = 74, .hash = hash_of("segment"), .bytes = 345}}};
+    memcpy(c.uuid, uuid, UUID_BYTES);
+    must(cursor_encode(&c, out) == BW_OK, "cursor");
+}
+
 void build_cursor_tags(buf *out)
 {
     skip_range skips[] = {{3, 7}};

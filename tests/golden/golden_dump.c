@@ -347,6 +347,16 @@ json_t *dump_cursor(view object)
                       : json_pack("[II]", (json_int_t)c.tags[i].first, (json_int_t)c.tags[i].last));
     if (tags != NULL)
         json_object_set_new(root, "tags", tags);
+    json_t *way = c.way_count > 0 ? json_array() : NULL;
+    for (uint32_t i = 0; i < c.way_count; i++) {
+        char name[2 * HASH_BYTES + 1];
+        hex_encode(c.way[i].hash.bytes, HASH_BYTES, name);
+        json_array_append_new(way, json_pack("[IIIs]", (json_int_t)c.way[i].first,
+                                             (json_int_t)c.way[i].last, (json_int_t)c.way[i].bytes,
+                                             name));
+    }
+    if (way != NULL)
+        json_object_set_new(root, "way", way);
     cursor_free(&c);
     return root;
 }

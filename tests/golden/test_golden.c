@@ -32,6 +32,7 @@ static const golden objects[] = {
     {"cursor", build_cursor, dump_cursor, again_cursor},
     {"cursor-skips", build_cursor_skips, dump_cursor, again_cursor},
     {"cursor-tags", build_cursor_tags, dump_cursor, again_cursor},
+    {"cursor-way", build_cursor_way, dump_cursor, again_cursor},
     {"tgb-raw.000000", build_tgb_raw_0, dump_tgb_raw_0, again_tgb_raw_0},
     {"tgb-raw.000001", build_tgb_raw_1, dump_tgb_raw_1, again_tgb_raw_1},
     {"tgb-samples.000000", build_tgb_samples_0, dump_tgb_samples_0, again_tgb_samples_0},

@@ -89,6 +89,7 @@ class Cursor:
     version: int
     skips: list
     tags: list | None = None
+    way: list | None = None
 
     def hash(self):
         raw = struct.pack("<QIBII", self.step, self.item, MODES.index(self.mode), self.dp, len(self.skips))
@@ -99,11 +100,11 @@ class Cursor:
         return object_hash(raw)
 
     def json(self):
-        tags = {"tags": self.tags} if self.tags else {}
+        more = {name: value for name, value in (("tags", self.tags), ("way", self.way)) if value}
         return json.dumps({
             "batchweave": 1, "namespace": self.namespace.hex(), "step": self.step, "item": self.item,
             "mode": self.mode, "dp": self.dp, "nonce": None if self.nonce is None else f"{self.nonce:016x}",
-            "version": self.version, "skips": self.skips, **tags}, separators=(",", ":"))
+            "version": self.version, "skips": self.skips, **more}, separators=(",", ":"))
 
 
 MODES = ("same_batch", "scale_batch")
@@ -130,7 +131,7 @@ def decode_cursor(text):
         o = json.loads(text, object_pairs_hook=_pairs)
     except ValueError as error:
         raise FormatError("CURSOR", "cursor", str(error)) from None
-    need(isinstance(o, dict) and set(o) - {"tags"} == CURSOR_KEYS, "not exactly the keys of a cursor")
+    need(isinstance(o, dict) and set(o) - {"tags", "way"} == CURSOR_KEYS, "not exactly the keys of a cursor")
     need(number(o["batchweave"]) == 1, "format version")
     need(isinstance(o["namespace"], str) and re.fullmatch("[0-9a-f]{32}", o["namespace"]), "namespace")
     need(o["mode"] in MODES, "mode")
@@ -149,6 +150,14 @@ def decode_cursor(text):
         need(last is not None and number(pair[0]) > last + 1, "tags overlap or touch")
         last = pair[1]
         need(last is None or pair[0] <= number(last), "tags end before they begin")
+    way, within = o.get("way"), (0, (1 << 63) - 1)
+    need("way" not in o or (isinstance(way, list) and 1 <= len(way) <= 4), "way")
+    for named in way or ():
+        need(isinstance(named, list) and len(named) == 4, "a segment of the way is first, last, bytes, hash")
+        need(within[0] <= number(named[0]) <= number(named[1]) <= within[1], "the way leads out of a segment")
+        need(20 < number(named[2]) <= (16 << 20) + 20, "a segment of that size")
+        need(isinstance(named[3], str) and re.fullmatch("[0-9a-f]{32}", named[3]), "the hash of a segment")
+        within = named[:2]
     return Cursor(bytes.fromhex(o["namespace"]), number(o["step"]), number(o["item"], (1 << 32) - 1), o["mode"],
                   number(o["dp"], (1 << 32) - 1), None if nonce is None else int(nonce, 16),
-                  number(o["version"]), skips, tags)
+                  number(o["version"]), skips, tags, way)

@@ -99,7 +99,7 @@ def manifest(m):
 def cursor(c):
     out = {"object": "cursor", "hash": c.hash().hex(), "namespace": c.namespace.hex(), "step": c.step, "item": c.item,
            "mode": c.mode, "dp": c.dp, "version": c.version, "skips": c.skips,
-           **({"tags": c.tags} if c.tags else {})}
+           **({"tags": c.tags} if c.tags else {}), **({"way": c.way} if c.way else {})}
     return out if c.nonce is None else out | {"nonce": nonce_text(c.nonce)}
 
 

@@ -36,7 +36,7 @@ static void test_defaults(void **state)
     assert_true(!space.writable && !space.raw && space.durable);
     assert_int_equal(space.retry_limit_ns, 30 * NS_PER_S);
     assert_int_equal(config_producer(NULL, &producer, NULL), BW_OK);
-    assert_true(producer.kind == ITEM_RAW && !producer.reopen);
+    assert_true(producer.kind == ITEM_RAW && !producer.reopen && producer.cadence_by_store);
     assert_true(producer.commit_timeout_ns == 60 * NS_PER_S && producer.events_max == 65536);
     assert_true(producer.staged_bytes_max == 256u << 20 && producer.staged_batches_max == 1024);
     assert_string_equal(producer.media_type, "");
@@ -141,6 +141,8 @@ static void test_producer(void **state)
     assert_true(options.kind == ITEM_SAMPLES && options.reopen && options.events_max == 0);
     assert_true(options.commit_timeout_ns == 2 * NS_PER_S && options.staged_bytes_max == 1024);
     assert_int_equal(options.staged_batches_max, 3);
+    assert_false(options.cadence_by_store);
+    assert_string_equal(cadence_name(&options.cadence), "naive");
     assert_string_equal(options.media_type, media_type);
     media_type[MEDIA_TYPE_MAX] = 'm';
     media_type[MEDIA_TYPE_MAX + 1] = '\0';

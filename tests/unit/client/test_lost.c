@@ -86,6 +86,24 @@ static void try_flush(const char *call, int n)
     tear_down(&l, space);
 }
 
+/* The failure is known long before: it is no doubt, and no time-out. */
+static void test_flush_with_a_limit_behind_a_failed_fsync(void **state)
+{
+    (void)state;
+    for (int n = 1; n <= 2; n++) {
+        lost_stand l;
+        bw_space *space = set_up(&l);
+        bw_producer *p = stand_producer(&l.s, space, "p", "naive");
+        syscalls_fail("fdatasync", n, EIO);
+        stand_put(&l.s, p, "one", 1);
+        const int64_t limit_ns = 60 * NS_PER_S, began_ns = clock_now(clock_system());
+        stand_expect(&l.s, producer_flush(p, true, limit_ns, &l.s.error), BW_IO);
+        assert_true(clock_now(clock_system()) - began_ns < limit_ns / 2);
+        stand_expect(&l.s, producer_close(p, limit_ns, &l.s.error), BW_IO);
+        tear_down(&l, space);
+    }
+}
+
 static void test_flush_for_ever_behind_a_failed_fsync_of_a_part(void **state)
 {
     (void)state;
@@ -163,6 +181,7 @@ int main(void)
         cmocka_unit_test(test_flush_for_ever_behind_a_failed_fsync_of_a_part),
         cmocka_unit_test(test_flush_for_ever_behind_a_failed_fsync_of_the_manifest),
         cmocka_unit_test(test_flush_for_ever_behind_a_failed_fsync_of_a_directory),
+        cmocka_unit_test(test_flush_with_a_limit_behind_a_failed_fsync),
         cmocka_unit_test(test_doubt_is_told_first),
         cmocka_unit_test(test_open_for_ever_behind_a_failed_fsync),
         cmocka_unit_test(test_seal_for_ever_behind_a_failed_fsync),

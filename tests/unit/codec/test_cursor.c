@@ -65,7 +65,14 @@ static void the_canonical_text_is_exact(void **state)
                 .skip_count = 2,
                 .skips = skips,
                 .tag_count = 3,
-                .tags = tags};
+                .tags = tags,
+                .way_count = 2,
+                .way = {{.first = 0,
+                         .last = INT64_MAX,
+                         .hash = {{0xab, 0xcd}},
+                         .bytes = OBJECT_EXTRA_BYTES + 1,
+                         .level = 1},
+                        {.first = 5, .last = 5, .bytes = object_bytes_max(OBJECT_SEGMENT)}}};
     buf text;
     buf_init(&text, 10000);
     assert_int_equal(cursor_encode(&c, &text), BW_OK);
@@ -74,12 +81,16 @@ static void the_canonical_text_is_exact(void **state)
         "{\"batchweave\":1,\"namespace\":\"" UUID_TEXT "\",\"step\":9223372036854775807,"
         "\"item\":4294967295,\"mode\":\"scale_batch\",\"dp\":3,\"nonce\":\"0000000000000abc\","
         "\"version\":7,\"skips\":[[5,6],[8,9223372036854775807]],"
-        "\"tags\":[[0,0],[2,9223372036854775805],[9223372036854775807,null]]}");
+        "\"tags\":[[0,0],[2,9223372036854775805],[9223372036854775807,null]],"
+        "\"way\":[[0,9223372036854775807,21,\"abcd0000000000000000000000000000\"],"
+        "[5,5,16777236,\"00000000000000000000000000000000\"]]}");
     cursor back, copy;
     assert_int_equal(decode(buf_text(&text), &back), BW_OK);
     assert_memory_equal(back.uuid, c.uuid, UUID_BYTES);
     assert_true(cursor_equal(&c, &back));
     assert_true(back.has_nonce && back.nonce == 0xabc && back.version == 7);
+    assert_int_equal(back.way_count, 2);
+    assert_memory_equal(back.way, c.way, sizeof c.way);
     assert_int_equal(cursor_copy(&copy, &back), BW_OK);
     cursor_free(&back);
     assert_true(cursor_equal(&c, &copy));
@@ -95,8 +106,8 @@ static void equality_and_hash_agree(void **state)
     skip_range skips[] = {{5, 6}}, others[] = {{5, 7}}, earlier[] = {{4, 6}};
     const cursor base = {.step = 9, .item = 2, .dp = 4, .skip_count = 1, .skips = skips};
     tag_range tags[] = {{7, 8}};
-    cursor variants[9];
-    for (int i = 0; i < 9; i++)
+    cursor variants[10];
+    for (int i = 0; i < 10; i++)
         variants[i] = base;
     variants[0].step++;
     variants[1].item++;
@@ -106,12 +117,14 @@ static void equality_and_hash_agree(void **state)
     variants[5].skips = others;
     variants[6].tag_count = 1;
     variants[6].tags = tags;
-    /* These two do not count. */
+    /* These three do not count. */
     variants[7].version = 5;
     variants[8].nonce = variants[8].has_nonce = 1;
+    variants[9].way_count = 1;
+    variants[9].way[0] = (segment_ref){.last = 9, .bytes = 100};
     hash128 hash, other;
     assert_int_equal(cursor_hash(&base, &hash), BW_OK);
-    for (int i = 0; i < 9; i++) {
+    for (int i = 0; i < 10; i++) {
         assert_int_equal(cursor_hash(&variants[i], &other), BW_OK);
         assert_true(cursor_equal(&base, &variants[i]) == (i >= 7));
         assert_true(hash_equal(&hash, &other) == (i >= 7));
@@ -229,10 +242,49 @@ static void what_is_wrong_is_refused(void **state)
     cursor_free(&c);
 }
 
+#define WAY_NAME "\"00112233445566778899aabbccddeeff\""
+#define WAY(list)                                                                                  \
+    HEAD "\"step\":1,\"item\":0,\"mode\":\"same_batch\",\"dp\":1,\"nonce\":null,\"version\":0,"    \
+         "\"skips\":[],\"way\":" list "}"
+static void a_wrong_way_is_refused(void **state)
+{
+    (void)state;
+    const char *const wrong[] = {
+        WAY("[]"),
+        WAY("null"),
+        WAY("{}"),
+        WAY("[5]"),
+        WAY("[[0,9,100]]"),
+        WAY("[[0,9,100," WAY_NAME ",1]]"),
+        WAY("[[-1,9,100," WAY_NAME "]]"),
+        WAY("[[0,\"9\",100," WAY_NAME "]]"),
+        WAY("[[0,9,-1," WAY_NAME "]]"),
+        WAY("[[0,9,100,7]]"),
+        WAY("[[0,9,100,\"00\"]]"),
+        WAY("[[6,5,100," WAY_NAME "]]"),
+        WAY("[[0,9223372036854775808,100," WAY_NAME "]]"),
+        WAY("[[0,9,20," WAY_NAME "]]"),
+        WAY("[[0,9,16777237," WAY_NAME "]]"),
+        WAY("[[1,9,100," WAY_NAME "],[0,9,100," WAY_NAME "]]"),
+        WAY("[[0,9,100," WAY_NAME "],[0,10,100," WAY_NAME "]]"),
+        WAY("[[0,9,99," WAY_NAME "],[0,9,99," WAY_NAME "],[0,9,99," WAY_NAME "],[0,9,99," WAY_NAME
+            "],[0,9,99," WAY_NAME "]]"),
+        WAY("[[0,9,100," WAY_NAME "]],\"more\":0"),
+    };
+    cursor c;
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
+        assert_int_equal(decode(wrong[i], &c), BW_CURSOR_INVALID);
+    assert_int_equal(decode(WAY("[[0,9,21," WAY_NAME "],[0,9,100," WAY_NAME "]]"), &c), BW_OK);
+    assert_true(c.way_count == 2 && c.way[0].level == 1 && c.way[1].level == 0);
+    cursor_free(&c);
+}
+
 static void sizes_are_bounded(void **state)
 {
     (void)state;
-    cursor c = {.dp = 1, .skip_count = SKIPS_MAX, .tag_count = TAGS_MAX};
+    cursor c = {.dp = 1, .skip_count = SKIPS_MAX, .tag_count = TAGS_MAX, .way_count = WAY_MAX};
+    for (uint32_t i = 0; i < WAY_MAX; i++)
+        c.way[i] = (segment_ref){.last = INT64_MAX, .bytes = 100};
     c.skips = mem_array(SKIPS_MAX + 1, sizeof *c.skips);
     c.tags = mem_array(TAGS_MAX + 1, sizeof *c.tags);
     for (uint32_t i = 0; i <= TAGS_MAX; i++)
@@ -249,7 +301,10 @@ static void sizes_are_bounded(void **state)
     cursor_free(&back);
     c.tag_count++;
     assert_int_equal(cursor_encode(&c, &text), BW_CURSOR_INVALID);
-    c.tag_count = 0;
+    c.tag_count = TAGS_MAX;
+    c.way_count++;
+    assert_int_equal(cursor_encode(&c, &text), BW_CURSOR_INVALID);
+    c.tag_count = c.way_count = 0;
     buf_reset(&text);
     assert_int_equal(cursor_encode(&c, &text), BW_OK);
     c.skip_count++;
@@ -275,7 +330,8 @@ static void encoding_checks_ranges(void **state)
                          {.dp = 1, .step = (uint64_t)INT64_MAX + 1},
                          {.dp = 1, .version = (uint64_t)INT64_MAX + 1},
                          {.dp = 1, .mode = (cursor_mode)2},
-                         {.dp = 1, .skip_count = 1, .skips = skips}};
+                         {.dp = 1, .skip_count = 1, .skips = skips},
+                         {.dp = 1, .way_count = 1}};
     for (size_t i = 0; i < sizeof variants / sizeof variants[0]; i++) {
         buf text;
         buf_init(&text, 1000);
@@ -434,6 +490,7 @@ int main(void)
         cmocka_unit_test(equality_and_hash_agree),
         cmocka_unit_test(any_spelling_is_read),
         cmocka_unit_test(what_is_wrong_is_refused),
+        cmocka_unit_test(a_wrong_way_is_refused),
         cmocka_unit_test(sizes_are_bounded),
         cmocka_unit_test(encoding_checks_ranges),
         cmocka_unit_test(skips_grow_together),

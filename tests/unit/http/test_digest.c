@@ -82,6 +82,20 @@ static void test_base64(void **state)
     }
 }
 
+static void test_base64_of_tokens(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *out;
+    } rows[] = {{"", ""},        {"f", "Zg"},     {"fo", "Zm8"},      {"foo", "Zm9v"},
+                {"a>?", "YT4_"}, {"~~>", "fn4-"}, {"\xfb\xff", "-_8"}};
+    char out[DIGEST_BASE64_BYTES(8)];
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        digest_base64url(rows[i].text, strlen(rows[i].text), out);
+        assert_string_equal(out, rows[i].out);
+    }
+}
+
 static void test_what_is_no_base64(void **state)
 {
     (void)state;
@@ -102,6 +116,7 @@ int main(void)
         cmocka_unit_test(test_md5),
         cmocka_unit_test(test_hmac),
         cmocka_unit_test(test_base64),
+        cmocka_unit_test(test_base64_of_tokens),
         cmocka_unit_test(test_what_is_no_base64),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -56,6 +56,15 @@ static void test_what_drivers_use(void **state)
     assert_true(h.chunked);
 }
 
+static void test_whose_metadata_service_it_is(void **state)
+{
+    (void)state;
+    assert_true(parsed("HTTP/1.1 200 x\r\nMetadata-Flavor: Google\r\n").is_google);
+    assert_false(parsed("HTTP/1.1 200 x\r\nMetadata-Flavor: Googles\r\n").is_google);
+    assert_false(parsed("HTTP/1.1 200 x\r\nMetadata-Flavor:\r\n").is_google);
+    assert_false(parsed("HTTP/1.1 200 x\r\n").is_google);
+}
+
 static void test_ranges(void **state)
 {
     (void)state;
@@ -137,6 +146,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_what_drivers_use),
+        cmocka_unit_test(test_whose_metadata_service_it_is),
         cmocka_unit_test(test_ranges),
         cmocka_unit_test(test_what_is_malformed_counts_as_absent),
         cmocka_unit_test(test_an_interim_answer_is_forgotten),

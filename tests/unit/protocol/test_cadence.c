@@ -47,6 +47,7 @@ static void names(void **state)
         assert_int_equal(c.gap_ns, good[i].gap_ms * NS_PER_MS);
         assert_true(fabs(c.conflict_budget - good[i].conflict_budget) < 1e-9);
         assert_int_equal(c.counts_map, good[i].counts_map);
+        assert_ptr_equal(strstr(good[i].text, cadence_name(&c)), good[i].text);
     }
     const char *bad[] = {"",       "fixed",   "fixed:",          "fixed:0", "fixed:-1", "fixed:1x",
                          "naive ", "Fixed:5", "fixed:999999999", "aimd",    "aimd:",    "incr:1",

@@ -41,7 +41,35 @@ static void the_last_one_is_found(void **state)
         assert_int_equal(s.found, ends[i] > 0);
         if (ends[i] > 0)
             assert_int_equal(s.low, ends[i] - 1);
-        assert_true(rounds <= 14);
+        assert_true(rounds <= 19);
+    }
+}
+
+/* What a short row costs, and how many rounds a long one. */
+static void questions_are_few(void **state)
+{
+    (void)state;
+    const struct {
+        uint64_t end_present;
+        uint32_t first_probes, rounds;
+    } rows[] = {{0, 13, 1}, {1, 13, 1}, {2, 13, 1}, {3, 13, 2}, {1000, 13, 3}, {3000, 13, 5}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        search s;
+        search_start(&s, 0, false, UINT64_MAX, SEARCH_POWERS_MAX);
+        assert_int_equal(s.probe_count, rows[i].first_probes);
+        assert_int_equal(run(&s, rows[i].end_present), rows[i].rounds);
+    }
+}
+
+/* Where the powers end below the row's, what is beyond is narrowed all the same. */
+static void a_last_power_says_nothing_beyond(void **state)
+{
+    (void)state;
+    for (uint32_t powers = 1; powers <= 25; powers++) {
+        search s;
+        search_start(&s, 0, false, (uint64_t)1 << 26, powers);
+        (void)run(&s, 50000000);
+        assert_int_equal(s.low, 49999999);
     }
 }
 
@@ -122,6 +150,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_last_one_is_found),
+        cmocka_unit_test(questions_are_few),
+        cmocka_unit_test(a_last_power_says_nothing_beyond),
         cmocka_unit_test(it_starts_where_it_is_told),
         cmocka_unit_test(a_moving_row_does_no_harm),
         cmocka_unit_test(asks_rest_and_die),

@@ -113,6 +113,9 @@ typedef enum lie {
     LIE_CLAIMS,
     LIE_BUSY,      /* every other create: nothing landed */
     LIE_BUSY_EVER, /* all of them */
+    LIE_MUTE,      /* every other create: done, but the answer is lost */
+    LIE_MUTE_EVER, /* all of them */
+    LIE_MUTE_OVERWRITES,
 } lie;
 
 typedef struct liar {
@@ -127,11 +130,13 @@ typedef struct liar {
 
 static void liar_create(liar *l, store_op *op)
 {
-    if (l->lie == LIE_BUSY_EVER || (l->lie == LIE_BUSY && l->creates++ % 2 == 0)) {
+    const bool odd = l->creates++ % 2 == 0;
+    const bool overwrites = l->lie == LIE_OVERWRITES || (l->lie == LIE_MUTE_OVERWRITES && odd);
+    if (l->lie == LIE_BUSY_EVER || (l->lie == LIE_BUSY && odd)) {
         store_op_end(op, STORE_RETRY, BW_IO, "not now");
     } else if (l->lie == LIE_DENIES) {
         store_op_end(op, STORE_FATAL, BW_DENIED, "no right to create");
-    } else if (l->exists && l->lie != LIE_OVERWRITES) {
+    } else if (l->exists && !overwrites) {
         op->outcome = STORE_EXISTS;
     } else if (!l->exists && l->lie == LIE_CLAIMS) {
         op->outcome = STORE_EXISTS;
@@ -141,6 +146,8 @@ static void liar_create(liar *l, store_op *op)
         l->exists = true;
         op->outcome = STORE_CREATED;
     }
+    if (l->lie == LIE_MUTE_EVER || (l->lie >= LIE_MUTE && odd))
+        store_op_end(op, STORE_UNKNOWN, BW_UNKNOWN, "no answer");
 }
 
 static void liar_submit(store *s, store_op *op)
@@ -186,6 +193,9 @@ static void test_probe_refuses_liars(void **state)
         {LIE_DENIES, BW_DENIED, "no right", 0},
         {LIE_BUSY, BW_OK, "", 1},
         {LIE_BUSY_EVER, BW_IO, "not now", 0},
+        {LIE_MUTE, BW_OK, "", 1},
+        {LIE_MUTE_EVER, BW_UNKNOWN, "no answer", 0},
+        {LIE_MUTE_OVERWRITES, BW_STORE_UNSAFE, "other bytes", 1},
     };
     bw_error *error = bw_error_new();
     for (size_t i = 0; i < sizeof expected / sizeof expected[0]; i++) {

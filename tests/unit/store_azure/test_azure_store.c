@@ -301,12 +301,39 @@ static int set_environment(void **state)
 {
     (void)state;
     return unsetenv("AZURE_STORAGE_SAS_TOKEN") | unsetenv("AZURE_STORAGE_CONNECTION_STRING") |
+           setenv("AZURE_POD_IDENTITY_AUTHORITY_HOST", "http://127.0.0.1:1", 1) |
            setenv("AZURE_STORAGE_KEY", KEY, 1);
+}
+
+/* Who is refused is told what to ask for. */
+static void test_a_missing_permission_is_named(void **state)
+{
+    (void)state;
+    static const struct {
+        store_op_kind kind;
+        const char *permission;
+    } rows[] = {
+        {STORE_GET, "permission read (r"},      {STORE_READ, "permission read (r"},
+        {STORE_HEAD, "permission read (r"},     {STORE_PUT, "permission write (w"},
+        {STORE_CREATE, "permission write (w"},  {STORE_LIST, "permission list (l"},
+        {STORE_DELETE, "permission delete (d"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        store_op op;
+        make_op(&op, rows[i].kind);
+        (void)answered(CODE("403 x", "AuthorizationPermissionMismatch"), SCRIPT_CLOSE, &op, NULL,
+                       0);
+        assert_int_equal(op.error.code, BW_DENIED);
+        if (strstr(op.error.message, rows[i].permission) == NULL)
+            fail_msg("%s: %s", store_op_name(op.kind), op.error.message);
+        store_op_clear(&op);
+    }
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_missing_permission_is_named),
         cmocka_unit_test(test_what_is_sent),
         cmocka_unit_test(test_outcomes),
         cmocka_unit_test(test_a_range_of_nothing),

@@ -273,12 +273,40 @@ static void test_what_cannot_be_opened(void **state)
 static int set_environment(void **state)
 {
     (void)state;
-    return setenv("GOOGLE_OAUTH_ACCESS_TOKEN", TOKEN, 1);
+    return setenv("GOOGLE_OAUTH_ACCESS_TOKEN", TOKEN, 1) | setenv("NO_GCE_CHECK", "true", 1) |
+           setenv("HOME", "/nowhere", 1);
+}
+
+/* Who is refused is told what to ask for. */
+static void test_a_missing_permission_is_named(void **state)
+{
+    (void)state;
+    static const struct {
+        store_op_kind kind;
+        const char *permission;
+    } rows[] = {
+        {STORE_GET, "permission storage.objects.get"},
+        {STORE_READ, "permission storage.objects.get"},
+        {STORE_PUT, "permission storage.objects.create; to replace"},
+        {STORE_CREATE, "permission storage.objects.create"},
+        {STORE_LIST, "permission storage.objects.list"},
+        {STORE_DELETE, "permission storage.objects.delete"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        store_op op;
+        make_op(&op, rows[i].kind);
+        (void)answered(REASON("403 x", "forbidden"), SCRIPT_CLOSE, &op, NULL, 0);
+        assert_int_equal(op.error.code, BW_DENIED);
+        if (strstr(op.error.message, rows[i].permission) == NULL)
+            fail_msg("%s: %s", store_op_name(op.kind), op.error.message);
+        store_op_clear(&op);
+    }
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_missing_permission_is_named),
         cmocka_unit_test(test_what_is_sent),
         cmocka_unit_test(test_outcomes),
         cmocka_unit_test(test_head_is_asked_as_json),

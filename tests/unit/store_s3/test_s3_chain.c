@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The BatchWeave authors
 // SPDX-License-Identifier: Apache-2.0
 /* Keys and settings of the environment and of profiles, the order of sources, programs. */
-#include "chain_stand.h"
+#include "s3_stand.h"
 
 #include "base/alloc.h"
 #include "store_s3/s3_source.h"
@@ -47,7 +47,7 @@ static void test_the_environment(void **state)
     stand_set(&t, "AWS_SESSION_TOKEN", PLANTED "-token0");
     assert_int_equal(stand_find(&t, ""), BW_OK);
     stand_has(&t, "ENV", PLANTED "0", PLANTED "-token0", "the environment");
-    assert_int_equal(t.keys.kind, S3_KEYS_FIXED);
+    assert_int_equal(t.keys.kind, NET_KEYS_FIXED);
     /* A profile that is named goes before keys in the environment, AWS_PROFILE does not. */
     assert_int_equal(stand_find(&t, "two"), BW_OK);
     stand_has(&t, "ID2", PLANTED "2", PLANTED "-token2", "profile two");
@@ -68,26 +68,26 @@ static void test_settings(void **state)
     stand_set(&t, "AWS_DEFAULT_REGION", "sa-east-1");
     stand_set(&t, "AWS_ENDPOINT_URL", "https://env.example.org");
     stand_set(&t, "AWS_CA_BUNDLE", "/env.pem");
-    s3_environment *e = s3_environment_copy(t.variables);
+    net_environment *e = net_environment_copy(t.variables);
     assert_int_equal(s3_settings_find("two", e, &s, t.error), BW_OK);
     assert_string_equal(s.region, "sa-east-1");
     assert_string_equal(s.endpoint, "https://env.example.org");
     assert_string_equal(s.sts_endpoint, "https://env.example.org");
     assert_string_equal(s.ca_file, "/env.pem");
-    s3_environment_free(e);
+    net_environment_free(e);
     stand_set(&t, "AWS_DEFAULT_REGION", "");
     stand_set(&t, "AWS_ENDPOINT_URL", "");
     stand_set(&t, "AWS_CA_BUNDLE", "");
     stand_set(&t, "AWS_PROFILE", "two");
     stand_set(&t, "AWS_ENDPOINT_URL_STS", "https://sts.example.org");
-    e = s3_environment_copy(t.variables);
+    e = net_environment_copy(t.variables);
     assert_int_equal(s3_settings_find("", e, &s, t.error), BW_OK);
     assert_string_equal(s.region, "us-west-2");
     assert_string_equal(s.endpoint, "https://two.example.org");
     assert_string_equal(s.sts_endpoint, "https://sts.example.org");
     assert_string_equal(s.ca_file, "/two.pem");
     assert_int_equal(s3_settings_find("absent", e, &s, t.error), BW_INVALID);
-    s3_environment_free(e);
+    net_environment_free(e);
     stand_stop(&t);
 }
 
@@ -98,7 +98,7 @@ static void test_profiles(void **state)
     begin(&t);
     assert_int_equal(stand_find(&t, ""), BW_OK);
     stand_has(&t, "ID1", PLANTED "1=with/equals+", "", "profile default");
-    assert_int_equal(t.keys.kind, S3_KEYS_STORED);
+    assert_int_equal(t.keys.kind, NET_KEYS_STORED);
     assert_int_equal(t.keys.expires_ns, 0);
     stand_set(&t, "AWS_PROFILE", "two");
     assert_int_equal(stand_find(&t, ""), BW_OK);
@@ -222,7 +222,7 @@ static void test_a_program(void **state)
     assert_int_equal(stand_find(&t, ""), BW_OK);
     stand_has(&t, "ASIA7", PLANTED "+key7", PLANTED "-token7",
               "credential_process of profile default");
-    assert_int_equal(t.keys.kind, S3_KEYS_LENT);
+    assert_int_equal(t.keys.kind, NET_KEYS_LENT);
     const int64_t left_ns = t.keys.expires_ns - clock_now(clock_system());
     assert_true(left_ns > 3500 * NS_PER_S && left_ns <= 3600 * NS_PER_S);
     /* Keys in the credentials file go before the program, those of the config file behind it. */
@@ -295,12 +295,11 @@ static void test_a_program_is_stopped(void **state)
     chain_stand t;
     stand_start(&t, NULL, 0);
     set_process(&t, "sh -c 'sleep 1000 & sleep 1000'");
-    (void)stand_find(&t, "nobody"); /* makes the environment */
     const atomic_bool stop = true;
-    s3_settings settings = {.profile = "default"};
-    s3_chain chain = {.environment = t.environment, .settings = settings, .stop = &stop};
+    s3_chain *chain = stand_chain(&t, "");
+    chain->net.stop = &stop;
     const int64_t start_ns = clock_now(clock_system());
-    assert_int_equal(s3_chain_find(&chain, &t.keys, t.error), BW_INTERRUPTED);
+    assert_int_equal(stand_ask(&t, &chain->net), BW_INTERRUPTED);
     assert_true(clock_now(clock_system()) - start_ns < 30 * NS_PER_S);
     stand_stop(&t);
 }
@@ -320,17 +319,16 @@ static void test_a_program_that_is_stopped_is_quiet(void **state)
                    "echo complains > %s'",
                    path);
     set_process(&t, command);
-    (void)stand_find(&t, "nobody"); /* makes the environment */
     const atomic_bool stop = true;
-    s3_settings settings = {.profile = "default"};
     for (int i = 0; i < 20; i++) {
-        s3_chain chain = {.environment = t.environment, .settings = settings, .stop = &stop};
-        assert_int_equal(s3_chain_find(&chain, &t.keys, t.error), BW_INTERRUPTED);
+        s3_chain *chain = stand_chain(&t, "");
+        chain->net.stop = &stop;
+        assert_int_equal(stand_ask(&t, &chain->net), BW_INTERRUPTED);
     }
     (void)snprintf(command, sizeof command, "%s/complaint", t.home);
-    assert_int_equal(s3_file_read(command, &text, &size, t.error), BW_OK);
+    assert_int_equal(net_file_read(command, &text, &size, t.error), BW_OK);
     assert_int_equal(size, 0);
-    mem_free(text);
+    net_file_free(text, size);
     stand_stop(&t);
 }
 

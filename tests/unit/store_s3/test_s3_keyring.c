@@ -1,11 +1,11 @@
 // SPDX-FileCopyrightText: The BatchWeave authors
 // SPDX-License-Identifier: Apache-2.0
 /* Keys that end: fetched anew in time, by one, while requests go on. */
-#include "chain_stand.h"
+#include "s3_stand.h"
 
 #include "http/sigv4.h"
 #include "store/decorators.h"
-#include "store_s3/s3_keyring.h"
+#include "store_net/net_keyring.h"
 #include "store_s3/s3_store.h"
 
 #include <pthread.h>
@@ -39,24 +39,22 @@ static void set_container(chain_stand *t)
     stand_set(t, "AWS_CONTAINER_CREDENTIALS_FULL_URI", url);
 }
 
-static s3_keyring *open_ring(const chain_stand *t)
+static net_keyring *open_ring(chain_stand *t)
 {
-    s3_keyring *r = NULL;
-    const s3_chain chain = {.settings = {.profile = "default"}};
-    assert_int_equal(s3_keyring_open(&chain, s3_environment_copy(t->variables), &r, t->error),
-                     BW_OK);
+    net_keyring *r = NULL;
+    assert_int_equal(net_keyring_open(&stand_chain(t, "")->net, &r, t->error), BW_OK);
     return r;
 }
 
-static uint64_t number_of(s3_keyring *r)
+static uint64_t number_of(net_keyring *r)
 {
-    s3_keyset *set = s3_keyring_take(r);
+    net_keyset *set = net_keyring_take(r);
     const uint64_t number = set->number;
-    s3_keyset_give(set);
+    net_keyset_give(set);
     return number;
 }
 
-static void wait_for_number(s3_keyring *r, uint64_t number)
+static void wait_for_number(net_keyring *r, uint64_t number)
 {
     const int64_t deadline_ns = clock_deadline(clock_system(), PATIENCE_NS);
     while (number_of(r) < number) {
@@ -75,20 +73,20 @@ static void test_new_keys_come_before_the_old_ones_end(void **state)
     chain_stand t;
     stand_start(&t, steps, 2);
     set_container(&t);
-    s3_keyring *r = open_ring(&t);
-    s3_keyset *old = s3_keyring_take(r);
+    net_keyring *r = open_ring(&t);
+    net_keyset *old = net_keyring_take(r);
     assert_int_equal(old->number, 1);
     assert_int_equal(script_requests(t.server), 1);
     wait_for_number(r, 2);
-    s3_keyset *set = s3_keyring_take(r);
+    net_keyset *set = net_keyring_take(r);
     assert_string_equal(set->keys.key_id, "ASIA2");
     assert_string_equal(old->keys.key_id, "ASIA1"); /* whoever has them keeps them */
-    s3_keyset_give(old);
-    s3_keyset_give(set);
+    net_keyset_give(old);
+    net_keyset_give(set);
     nap();
     assert_int_equal(number_of(r), 2);
     assert_int_equal(script_requests(t.server), 2); /* an hour is left */
-    s3_keyring_free(r);
+    net_keyring_free(r);
     stand_stop(&t);
 }
 
@@ -103,15 +101,15 @@ static void test_a_fetch_that_fails_is_repeated(void **state)
     chain_stand t;
     stand_start(&t, steps, 4);
     set_container(&t);
-    s3_keyring *r = open_ring(&t);
+    net_keyring *r = open_ring(&t);
     wait_for_number(r, 2);
     assert_int_equal(script_requests(t.server), 4);
-    s3_keyring_free(r);
+    net_keyring_free(r);
     stand_stop(&t);
 }
 
 typedef struct taker {
-    s3_keyring *ring;
+    net_keyring *ring;
     pthread_t thread;
 } taker;
 
@@ -132,7 +130,7 @@ static void test_one_fetches_for_all(void **state)
     taker takers[4];
     stand_start(&t, steps, 3);
     set_container(&t);
-    s3_keyring *r = open_ring(&t);
+    net_keyring *r = open_ring(&t);
     for (size_t i = 0; i < 4; i++) {
         takers[i].ring = r;
         assert_int_equal(pthread_create(&takers[i].thread, NULL, take_all, &takers[i]), 0);
@@ -140,7 +138,7 @@ static void test_one_fetches_for_all(void **state)
     for (size_t i = 0; i < 4; i++)
         assert_int_equal(pthread_join(takers[i].thread, NULL), 0);
     assert_int_equal(script_requests(t.server), 2);
-    s3_keyring_free(r);
+    net_keyring_free(r);
     stand_stop(&t);
 }
 
@@ -155,7 +153,7 @@ static void test_a_fetch_ends_with_the_ring(void **state)
     chain_stand t;
     stand_start(&t, steps, 4);
     set_container(&t);
-    s3_keyring *r = open_ring(&t);
+    net_keyring *r = open_ring(&t);
     const int64_t deadline_ns = clock_deadline(clock_system(), PATIENCE_NS);
     while (script_requests(t.server) < 2) {
         assert_true(clock_now(clock_system()) < deadline_ns);
@@ -164,7 +162,7 @@ static void test_a_fetch_ends_with_the_ring(void **state)
     }
     /* Three tries of 5 s are what it would take. */
     const int64_t start_ns = clock_now(clock_system());
-    s3_keyring_free(r);
+    net_keyring_free(r);
     assert_true(clock_now(clock_system()) - start_ns < 12 * NS_PER_S);
     stand_stop(&t);
 }
@@ -180,12 +178,12 @@ static void test_nobody_becomes_somebody_else(void **state)
     (void)stand_file(&t, ".aws/credentials",
                      "[default]\naws_access_key_id=OLD\naws_secret_access_key=" PLANTED "\n");
     set_container(&t);
-    s3_keyring *r = open_ring(&t);
-    s3_keyset *set = s3_keyring_take(r);
+    net_keyring *r = open_ring(&t);
+    net_keyset *set = net_keyring_take(r);
     (void)stand_file(&t, ".aws/credentials", "");
-    assert_true(s3_keyring_expired(r, set, why, sizeof why));
+    assert_true(net_keyring_expired(r, set, why, sizeof why));
     const int64_t deadline_ns = clock_deadline(clock_system(), PATIENCE_NS);
-    while (s3_keyring_expired(r, set, why, sizeof why)) {
+    while (net_keyring_expired(r, set, why, sizeof why)) {
         assert_true(clock_now(clock_system()) < deadline_ns);
         nap();
     }
@@ -194,15 +192,15 @@ static void test_nobody_becomes_somebody_else(void **state)
     /* Somebody writes the file anew. */
     (void)stand_file(&t, ".aws/credentials",
                      "[default]\naws_access_key_id=NEW\naws_secret_access_key=" PLANTED "\n");
-    while (!s3_keyring_expired(r, set, why, sizeof why)) {
+    while (!net_keyring_expired(r, set, why, sizeof why)) {
         assert_true(clock_now(clock_system()) < deadline_ns);
         nap();
     }
-    s3_keyset_give(set);
-    set = s3_keyring_take(r);
+    net_keyset_give(set);
+    set = net_keyring_take(r);
     assert_string_equal(set->keys.key_id, "NEW");
-    s3_keyset_give(set);
-    s3_keyring_free(r);
+    net_keyset_give(set);
+    net_keyring_free(r);
     stand_stop(&t);
 }
 
@@ -211,19 +209,6 @@ static void test_nobody_becomes_somebody_else(void **state)
 #define EXPIRED                                                                                    \
     "HTTP/1.1 400 x\r\nConnection: close\r\n\r\n<Error><Code>ExpiredToken</Code></Error>"
 #define EMPTY(status) "HTTP/1.1 " status "\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
-
-static void set_process_environment(const chain_stand *t, bool on)
-{
-    for (size_t i = 0; t->variables[i] != NULL; i++) {
-        char name[128];
-        const char *equals = strchr(t->variables[i], '=');
-        (void)snprintf(name, sizeof name, "%.*s", (int)(equals - t->variables[i]), t->variables[i]);
-        if (on)
-            assert_int_equal(setenv(name, equals + 1, 1), 0);
-        else if (strcmp(name, "PATH") != 0)
-            assert_int_equal(unsetenv(name), 0);
-    }
-}
 
 static store *open_store(const chain_stand *t, const char *endpoint)
 {
@@ -235,9 +220,9 @@ static store *open_store(const chain_stand *t, const char *endpoint)
                                 .profile = "",
                                 .ca_file = "",
                                 .request_timeout_ns = 5 * NS_PER_S};
-    set_process_environment(t, true);
+    stand_publish(t, true);
     assert_int_equal(s3_store_open(&options, &s, t->error), BW_OK);
-    set_process_environment(t, false);
+    stand_publish(t, false);
     return s;
 }
 

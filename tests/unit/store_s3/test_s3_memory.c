@@ -1,97 +1,29 @@
 // SPDX-FileCopyrightText: The BatchWeave authors
 // SPDX-License-Identifier: Apache-2.0
-/* Memory runs out anywhere while keys are looked for: it says BW_NOMEM or finds them, owns nothing
- * afterwards (the leak checker looks), and shows nothing. */
-#include "chain_stand.h"
-
-#include "base/alloc.h"
-#include "store_s3/s3_keyring.h"
+#include "s3_stand.h"
+#include "tests/unit/store_net/memory_walk.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <string.h>
 
 #include <cmocka.h>
-
-static uint32_t left; /* requests until one fails, once or for good; 0: none does */
-static bool for_good;
-static bool failed;
-
-static bool fails(void)
-{
-    if (left == 0 || left-- > 1)
-        return false;
-    left = for_good ? 1 : 0;
-    return failed = true;
-}
-
-/* The linker gives these names. */
-void *__real_mem_alloc(size_t bytes);
-void *__real_mem_zalloc(size_t bytes);
-void *__real_mem_realloc(void *memory, size_t bytes);
-char *__real_mem_strdup(const char *text);
-void *__wrap_mem_alloc(size_t bytes);
-void *__wrap_mem_zalloc(size_t bytes);
-void *__wrap_mem_realloc(void *memory, size_t bytes);
-char *__wrap_mem_strdup(const char *text);
-
-void *__wrap_mem_alloc(size_t bytes)
-{
-    return fails() ? NULL : __real_mem_alloc(bytes);
-}
-
-void *__wrap_mem_zalloc(size_t bytes)
-{
-    return fails() ? NULL : __real_mem_zalloc(bytes);
-}
-
-void *__wrap_mem_realloc(void *memory, size_t bytes)
-{
-    return fails() ? NULL : __real_mem_realloc(memory, bytes);
-}
-
-char *__wrap_mem_strdup(const char *text)
-{
-    return fails() ? NULL : __real_mem_strdup(text);
-}
 
 static script_step step(const char *answer)
 {
     return (script_step){answer, SCRIPT_CLOSE, false};
 }
 
-/* The n-th request fails, for each n until there are fewer. */
-static void walk(const script_step *steps, size_t count, void (*set)(chain_stand *t),
-                 const char *profile)
+static net_chain *make(chain_stand *t)
 {
-    uint32_t all = 0;
-    for (int good = 0; good < 2; good++) {
-        failed = true;
-        for (uint32_t n = 1; failed; n++) {
-            chain_stand t;
-            s3_keyring *ring = NULL;
-            s3_settings settings;
-            stand_start(&t, steps, count);
-            set(&t);
-            s3_environment *e = s3_environment_copy(t.variables);
-            assert_int_equal(s3_settings_find(profile, e, &settings, t.error), BW_OK);
-            const s3_chain chain = {.settings = settings};
-            failed = false;
-            for_good = good == 1;
-            left = n;
-            const bw_status status = s3_keyring_open(&chain, e, &ring, t.error);
-            left = 0;
-            if (status != (failed ? BW_NOMEM : BW_OK) && !(failed && status == BW_OK))
-                fail_msg("request %u: %s", n, bw_error_message(t.error));
-            assert_null(status == BW_OK ? NULL : strstr(bw_error_message(t.error), PLANTED));
-            assert_true((status == BW_OK) == (ring != NULL));
-            s3_keyring_free(ring);
-            stand_stop(&t);
-            all += failed;
-        }
-    }
-    assert_true(all > 10);
+    s3_chain *c = stand_chain(t, "");
+    return c != NULL ? &c->net : NULL;
+}
+
+static net_chain *make_named(chain_stand *t)
+{
+    s3_chain *c = stand_chain(t, "default");
+    return c != NULL ? &c->net : NULL;
 }
 
 static void set_role(chain_stand *t)
@@ -130,10 +62,10 @@ static void test_all_sources(void **state)
     const script_step web[] = {step(stand_sts("AssumeRoleWithWebIdentity", 1, 3600))};
     const script_step instance[] = {step(ANSWER("200 x", PLANTED)), step(ANSWER("200 x", "role")),
                                     step(stand_answer(stand_json("Token", 1, 3600)))};
-    walk(role, 1, set_role, "default");
-    walk(web, 1, set_web_identity, "");
-    walk(NULL, 0, set_process, "");
-    walk(instance, 3, set_instance, "");
+    memory_walk(role, 1, set_role, make_named);
+    memory_walk(web, 1, set_web_identity, make);
+    memory_walk(NULL, 0, set_process, make);
+    memory_walk(instance, 3, set_instance, make);
 }
 
 int main(void)

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The BatchWeave authors
 // SPDX-License-Identifier: Apache-2.0
 /* Sources that ask a service: the token service, the endpoint of a container, an instance. */
-#include "chain_stand.h"
+#include "s3_stand.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,13 +18,6 @@
 static script_step step(const char *answer)
 {
     return (script_step){answer, SCRIPT_CLOSE, false};
-}
-
-static void assert_lasts(const chain_stand *t, int64_t seconds)
-{
-    const int64_t left_ns = t->keys.expires_ns - clock_now(clock_system());
-    if (left_ns > seconds * NS_PER_S || left_ns < (seconds - 100) * NS_PER_S)
-        fail_msg("%lld ns left", (long long)left_ns);
 }
 
 /* ---- web identity ---- */
@@ -48,7 +41,7 @@ static void test_web_identity(void **state)
     assert_int_equal(stand_find(&t, ""), BW_OK);
     stand_has(&t, "ASIA1", PLANTED "+key1", PLANTED "-token1",
               "web identity of role arn:aws:iam::1:role/pod+1");
-    assert_lasts(&t, 3600);
+    stand_lasts(&t, 3600);
     stand_heard(&t, 0, "POST / HTTP/1.1\r\n");
     stand_heard(&t, 0, "content-type: application/x-www-form-urlencoded\r\n");
     stand_heard(&t, 0,
@@ -150,7 +143,7 @@ static void test_a_role(void **state)
     set_roles(&t);
     assert_int_equal(stand_find(&t, "one"), BW_OK);
     stand_has(&t, "ASIA1", PLANTED "+key1", PLANTED "-token1", "role arn:one of profile one");
-    assert_lasts(&t, 900);
+    stand_lasts(&t, 900);
     stand_heard(&t, 0,
                 "\r\n\r\nAction=AssumeRole&DurationSeconds=900&ExternalId=" PLANTED
                 "-x&RoleArn=arn%3Aone&RoleSessionName=batchweave&Version=2011-06-15");
@@ -291,7 +284,7 @@ static void test_skew(void **state)
     set_roles(&t);
     assert_int_equal(stand_find(&t, "one"), BW_OK);
     stand_heard(&t, 1, "\r\nx-amz-date: 19941106T0849");
-    assert_lasts(&t, 3600);
+    stand_lasts(&t, 3600);
     stand_stop(&t);
 }
 
@@ -331,7 +324,7 @@ static void test_a_container(void **state)
     set_container(&t);
     assert_int_equal(stand_find(&t, ""), BW_OK);
     stand_has(&t, "ASIA1", PLANTED "+key1", PLANTED "-token1", "endpoint of the container");
-    assert_lasts(&t, 3600);
+    stand_lasts(&t, 3600);
     stand_heard(&t, 0, "GET /v1/keys?a=b HTTP/1.1\r\n");
     stand_heard(&t, 0, "\r\nauthorization: Basic " PLANTED "-auth\r\n");
     /* A file goes before the variable: it is kept fresh. */
@@ -432,7 +425,7 @@ static void test_an_instance(void **state)
     assert_int_equal(stand_find(&t, ""), BW_DENIED); /* no name of a role */
     assert_int_equal(stand_find(&t, ""), BW_OK);
     stand_has(&t, "ASIA1", PLANTED "+key1", PLANTED "-token1", "role the+role of the EC2 instance");
-    assert_lasts(&t, 21600);
+    stand_lasts(&t, 21600);
     stand_heard(&t, 2, "PUT /latest/api/token HTTP/1.1\r\n");
     stand_heard(&t, 2, "\r\nx-aws-ec2-metadata-token-ttl-seconds: 21600\r\n");
     stand_heard(&t, 3, "GET /latest/meta-data/iam/security-credentials/ HTTP/1.1\r\n");

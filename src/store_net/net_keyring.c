@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The BatchWeave authors
 // SPDX-License-Identifier: Apache-2.0
-#include "store_s3/s3_keyring.h"
+#include "store_net/net_keyring.h"
 
 #include "base/alloc.h"
 #include "base/rng.h"
@@ -16,12 +16,12 @@
 #define AGAIN_MIN_NS NS_PER_S
 #define AGAIN_MAX_NS (30 * NS_PER_S)
 
-struct s3_keyring {
-    s3_environment *environment;
+struct net_keyring {
+    net_chain *chain; /* of who fetches */
     atomic_bool stop;
     lock mutex;
     struct {
-        s3_keyset *current;
+        net_keyset *current;
         rng random;
         int64_t due_ns; /* when to fetch; TIME_NEVER */
         bool fetching;
@@ -30,14 +30,13 @@ struct s3_keyring {
         uint32_t failures; /* in a row */
         bw_error why;
     } locked;
-    s3_chain chain; /* of who fetches */
 };
 
 /* ---- sets ---- */
 
-static s3_keyset *set_new(s3_keys *keys, uint64_t number)
+static net_keyset *set_new(net_keys *keys, uint64_t number)
 {
-    s3_keyset *set = mem_zalloc(sizeof *set);
+    net_keyset *set = mem_zalloc(sizeof *set);
     if (set == NULL)
         return NULL;
     set->keys = *keys;
@@ -48,22 +47,22 @@ static s3_keyset *set_new(s3_keys *keys, uint64_t number)
     return set;
 }
 
-void s3_keyset_give(s3_keyset *set)
+void net_keyset_give(net_keyset *set)
 {
     if (set == NULL || atomic_fetch_sub(&set->references, 1u) != 1u)
         return;
-    s3_keys_clear(&set->keys);
+    net_keys_clear(&set->keys);
     mem_free(set);
 }
 
 /* ---- when ---- */
 
-static int64_t random_below(s3_keyring *r, int64_t bound_ns)
+static int64_t random_below(net_keyring *r, int64_t bound_ns)
 {
     return (int64_t)rng_below(&r->locked.random, (uint64_t)bound_ns);
 }
 
-static int64_t due_of_locked(s3_keyring *r, const s3_keys *keys)
+static int64_t due_of_locked(net_keyring *r, const net_keys *keys)
 {
     if (keys->expires_ns == 0)
         return TIME_NEVER;
@@ -74,7 +73,7 @@ static int64_t due_of_locked(s3_keyring *r, const s3_keys *keys)
     return due_ns > now_ns + AGAIN_MIN_NS / 2 ? due_ns : now_ns + AGAIN_MIN_NS / 2;
 }
 
-static int64_t again_locked(s3_keyring *r)
+static int64_t again_locked(net_keyring *r)
 {
     const uint32_t doublings = r->locked.failures < 6 ? r->locked.failures : 6;
     int64_t wait_ns = AGAIN_MIN_NS << doublings >> 1;
@@ -84,17 +83,17 @@ static int64_t again_locked(s3_keyring *r)
 
 /* ---- fetching ---- */
 
-static bool same(const s3_keys *a, const s3_keys *b)
+static bool same(const net_keys *a, const net_keys *b)
 {
     return strcmp(a->key_id, b->key_id) == 0 &&
            strcmp(secret_text(&a->key), secret_text(&b->key)) == 0 &&
            strcmp(secret_text(&a->token), secret_text(&b->token)) == 0;
 }
 
-static void fetched_locked(s3_keyring *r, bw_status status, s3_keys *keys, const bw_error *why)
+static void fetched_locked(net_keyring *r, bw_status status, net_keys *keys, const bw_error *why)
 {
-    s3_keyset *set = NULL;
-    const s3_keys *old = &r->locked.current->keys;
+    net_keyset *set = NULL;
+    const net_keys *old = &r->locked.current->keys;
     if (status == BW_OK && same(old, keys))
         status = error_set(&r->locked.why, BW_DENIED, "%s still has the old keys", old->source);
     else if (status != BW_OK)
@@ -106,7 +105,7 @@ static void fetched_locked(s3_keyring *r, bw_status status, s3_keys *keys, const
         r->locked.due_ns = again_locked(r);
         return;
     }
-    s3_keyset_give(r->locked.current);
+    net_keyset_give(r->locked.current);
     r->locked.current = set;
     r->locked.failures = 0;
     r->locked.due_ns = due_of_locked(r, &set->keys);
@@ -114,19 +113,19 @@ static void fetched_locked(s3_keyring *r, bw_status status, s3_keys *keys, const
 
 static void *fetch(void *context)
 {
-    s3_keyring *r = context;
-    s3_keys keys;
+    net_keyring *r = context;
+    net_keys keys;
     bw_error why = {.code = BW_OK};
-    const bw_status status = s3_chain_again(&r->chain, &keys, &why);
+    const bw_status status = net_chain_again(r->chain, &keys, &why);
     lock_acquire(&r->mutex);
     fetched_locked(r, status, &keys, &why);
     r->locked.fetching = false;
     lock_release(&r->mutex);
-    s3_keys_clear(&keys);
+    net_keys_clear(&keys);
     return NULL;
 }
 
-static void fetch_if_due_locked(s3_keyring *r)
+static void fetch_if_due_locked(net_keyring *r)
 {
     if (r->locked.fetching || r->locked.due_ns == TIME_NEVER ||
         clock_now(clock_system()) < r->locked.due_ns)
@@ -142,63 +141,60 @@ static void fetch_if_due_locked(s3_keyring *r)
 
 /* ---- for the driver ---- */
 
-bw_status s3_keyring_open(const s3_chain *chain, s3_environment *environment, s3_keyring **out,
-                          bw_error *error)
+bw_status net_keyring_open(net_chain *chain, net_keyring **out, bw_error *error)
 {
-    s3_keys keys = {.expires_ns = 0};
-    s3_keyring *r = mem_zalloc(sizeof *r);
+    net_keys keys = {.expires_ns = 0};
+    net_keyring *r = chain != NULL ? mem_zalloc(sizeof *r) : NULL;
     if (r == NULL || rng_seed_system(&r->locked.random) != 0 || lock_init(&r->mutex) != BW_OK) {
         mem_free(r);
-        s3_environment_free(environment);
+        net_chain_free(chain);
         return error_set(error, BW_NOMEM, "no memory for credentials");
     }
-    r->environment = environment;
     atomic_init(&r->stop, false);
-    r->chain = *chain;
-    r->chain.environment = environment;
-    r->chain.stop = &r->stop;
-    bw_status status = s3_chain_find(&r->chain, &keys, error);
+    r->chain = chain;
+    chain->stop = &r->stop;
+    bw_status status = net_chain_find(chain, &keys, error);
     if (status == BW_OK) {
         r->locked.due_ns = due_of_locked(r, &keys);
         r->locked.current = set_new(&keys, 1);
         if (r->locked.current == NULL)
             status = error_set(error, BW_NOMEM, "no memory for credentials");
     }
-    s3_keys_clear(&keys);
+    net_keys_clear(&keys);
     if (status != BW_OK)
-        s3_keyring_free(r);
+        net_keyring_free(r);
     else
         *out = r;
     return status;
 }
 
-void s3_keyring_free(s3_keyring *r)
+void net_keyring_free(net_keyring *r)
 {
     if (r == NULL)
         return;
     atomic_store(&r->stop, true);
     if (r->locked.started)
         (void)pthread_join(r->locked.thread, NULL);
-    s3_keyset_give(r->locked.current);
+    net_keyset_give(r->locked.current);
     lock_destroy(&r->mutex);
-    s3_environment_free(r->environment);
+    net_chain_free(r->chain);
     mem_free(r);
 }
 
-s3_keyset *s3_keyring_take(s3_keyring *r)
+net_keyset *net_keyring_take(net_keyring *r)
 {
     lock_acquire(&r->mutex);
     fetch_if_due_locked(r);
-    s3_keyset *set = r->locked.current;
+    net_keyset *set = r->locked.current;
     atomic_fetch_add(&set->references, 1u);
     lock_release(&r->mutex);
     return set;
 }
 
-bool s3_keyring_expired(s3_keyring *r, const s3_keyset *set, char *why, size_t capacity)
+bool net_keyring_expired(net_keyring *r, const net_keyset *set, char *why, size_t capacity)
 {
     why[0] = '\0';
-    if (set->keys.kind == S3_KEYS_FIXED)
+    if (set->keys.kind == NET_KEYS_FIXED)
         return false;
     lock_acquire(&r->mutex);
     const bool other = r->locked.current->number != set->number;
@@ -209,7 +205,7 @@ bool s3_keyring_expired(s3_keyring *r, const s3_keyset *set, char *why, size_t c
     if (!other && r->locked.failures > 0)
         (void)snprintf(why, capacity, "%.400s", r->locked.why.message);
     /* Nobody knows when a file is written. */
-    const bool stays = !other && set->keys.kind == S3_KEYS_STORED && r->locked.failures > 0;
+    const bool stays = !other && set->keys.kind == NET_KEYS_STORED && r->locked.failures > 0;
     lock_release(&r->mutex);
     return !stays;
 }

@@ -1,25 +1,25 @@
 // SPDX-FileCopyrightText: The BatchWeave authors
 // SPDX-License-Identifier: Apache-2.0
-#include "store_s3/s3_environment.h"
+#include "store_net/net_environment.h"
 
 #include "base/alloc.h"
 #include "http/secret.h"
 
 #include <string.h>
 
-struct s3_environment {
+struct net_environment {
     size_t bytes; /* of all that follows */
     char *all[];  /* and the texts behind them */
 };
 
-s3_environment *s3_environment_copy(char *const *variables)
+net_environment *net_environment_copy(char *const *variables)
 {
     size_t count = 0;
     size_t bytes = 0;
     for (; variables[count] != NULL; count++)
         bytes += strlen(variables[count]) + 1;
     bytes += (count + 1) * sizeof(char *);
-    s3_environment *e = mem_alloc(sizeof *e + bytes);
+    net_environment *e = mem_alloc(sizeof *e + bytes);
     if (e == NULL)
         return NULL;
     e->bytes = bytes;
@@ -34,14 +34,14 @@ s3_environment *s3_environment_copy(char *const *variables)
     return e;
 }
 
-void s3_environment_free(s3_environment *e)
+void net_environment_free(net_environment *e)
 {
     if (e != NULL)
         secret_wipe(e->all, e->bytes);
     mem_free(e);
 }
 
-const char *s3_variable(const s3_environment *e, const char *name)
+const char *net_variable(const net_environment *e, const char *name)
 {
     const size_t size = strlen(name);
     for (size_t i = 0; e->all[i] != NULL; i++) {
@@ -51,7 +51,7 @@ const char *s3_variable(const s3_environment *e, const char *name)
     return "";
 }
 
-char *const *s3_environment_all(const s3_environment *e)
+char *const *net_environment_all(const net_environment *e)
 {
     return e->all;
 }

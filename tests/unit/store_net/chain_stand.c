@@ -4,41 +4,34 @@
 
 #include "tests/contract/scratch.h"
 
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 
 #include <cmocka.h>
 
 void stand_start(chain_stand *t, const script_step *steps, size_t count)
 {
-    char path[512];
     memset(t, 0, sizeof *t);
     t->server = script_start(steps, count);
     t->home = scratch_make();
     t->error = bw_error_new();
     (void)snprintf(t->url, sizeof t->url, "http://127.0.0.1:%u", script_port(t->server));
-    (void)snprintf(path, sizeof path, "%s/.aws", t->home);
-    assert_int_equal(mkdir(path, 0700), 0);
     stand_set(t, "HOME", t->home);
     stand_set(t, "PATH", "/usr/bin:/bin");
     stand_set(t, "AWS_EC2_METADATA_DISABLED", "TRUE");
-}
-
-static void forget(chain_stand *t)
-{
-    s3_keys_clear(&t->keys);
-    s3_environment_free(t->environment);
-    t->environment = NULL;
+    stand_set(t, "NO_GCE_CHECK", "true");
+    stand_set(t, "AZURE_POD_IDENTITY_AUTHORITY_HOST", "http://127.0.0.1:1"); /* nobody is there */
 }
 
 void stand_stop(chain_stand *t)
 {
-    forget(t);
+    net_keys_clear(&t->keys);
+    net_chain_free(t->chain);
     for (size_t i = 0; t->variables[i] != NULL; i++)
         free(t->variables[i]);
     bw_error_free(t->error);
@@ -64,6 +57,12 @@ const char *stand_file(chain_stand *t, const char *name, const char *text)
 {
     static char path[512];
     (void)snprintf(path, sizeof path, "%s/%s", t->home, name);
+    for (char *slash = strchr(path + strlen(t->home) + 1, '/'); slash != NULL;
+         slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        assert_true(mkdir(path, 0700) == 0 || errno == EEXIST);
+        *slash = '/';
+    }
     FILE *file = fopen(path, "w");
     assert_non_null(file);
     assert_true(fputs(text, file) >= 0);
@@ -71,22 +70,39 @@ const char *stand_file(chain_stand *t, const char *name, const char *text)
     return path;
 }
 
-bw_status stand_find(chain_stand *t, const char *profile)
+bw_status stand_ask(chain_stand *t, net_chain *chain)
 {
-    forget(t);
-    t->environment = s3_environment_copy(t->variables);
-    t->chain = (s3_chain){.environment = t->environment};
-    bw_status status = s3_settings_find(profile, t->environment, &t->chain.settings, t->error);
-    if (status == BW_OK) {
-        (void)snprintf(t->chain.settings.region, sizeof t->chain.settings.region, "eu-test-1");
-        status = s3_chain_find(&t->chain, &t->keys, t->error);
-    }
+    net_keys_clear(&t->keys);
+    net_chain_free(t->chain);
+    t->chain = chain;
+    assert_non_null(chain);
+    const bw_status status = net_chain_find(t->chain, &t->keys, t->error);
     assert_null(strstr(t->keys.source, PLANTED));
-    assert_null(strstr(t->chain.looked, PLANTED));
-    assert_true((status == BW_OK) == secret_is_set(&t->keys.key));
+    assert_null(strstr(t->chain->looked, PLANTED));
+    assert_true((status == BW_OK) == net_keys_are_set(&t->keys));
     if (status != BW_OK && strstr(bw_error_message(t->error), PLANTED) != NULL)
         fail_msg("a secret is in: %s", bw_error_message(t->error));
     return status;
+}
+
+void stand_lasts(const chain_stand *t, int64_t seconds)
+{
+    const int64_t left_ns = t->keys.expires_ns - clock_now(clock_system());
+    if (left_ns > seconds * NS_PER_S || left_ns < (seconds - 100) * NS_PER_S)
+        fail_msg("%lld ns left", (long long)left_ns);
+}
+
+void stand_publish(const chain_stand *t, bool on)
+{
+    for (size_t i = 0; t->variables[i] != NULL; i++) {
+        char name[128];
+        const char *equals = strchr(t->variables[i], '=');
+        (void)snprintf(name, sizeof name, "%.*s", (int)(equals - t->variables[i]), t->variables[i]);
+        if (on)
+            assert_int_equal(setenv(name, equals + 1, 1), 0);
+        else if (strcmp(name, "PATH") != 0)
+            assert_int_equal(unsetenv(name), 0);
+    }
 }
 
 void stand_says(const chain_stand *t, const char *text)
@@ -110,51 +126,6 @@ void stand_heard(const chain_stand *t, unsigned request, const char *line)
     const char *heard = script_heard(t->server, request);
     if (strstr(heard, line) == NULL)
         fail_msg("request %u: not heard: %s\nin: %s", request, line, heard);
-}
-
-/* ---- answers ---- */
-
-static char *room(void)
-{
-    static char texts[16][2048];
-    static unsigned next;
-    return texts[next++ % 16];
-}
-
-static void end_in(int64_t seconds, char text[32])
-{
-    struct tm parts;
-    const time_t end = time(NULL) + (time_t)seconds;
-    assert_non_null(gmtime_r(&end, &parts));
-    assert_true(strftime(text, 32, "%Y-%m-%dT%H:%M:%SZ", &parts) > 0);
-}
-
-const char *stand_json(const char *token_name, unsigned number, int64_t seconds)
-{
-    char *text = room();
-    char end[32];
-    end_in(seconds, end);
-    (void)snprintf(text, 2048,
-                   "{\"Code\": \"Success\", \"Version\": 1, \"Odd\": [1, {\"a\": null}],"
-                   "\"AccessKeyId\": \"ASIA%u\", \"SecretAccessKey\": \"" PLANTED "\\u002bkey%u\","
-                   "\"%s\": \"" PLANTED "-token%u\", \"Expiration\": \"%s\"}\n",
-                   number, number, token_name, number, end);
-    return text;
-}
-
-const char *stand_sts(const char *action, unsigned number, int64_t seconds)
-{
-    char *text = room();
-    char end[32];
-    end_in(seconds, end);
-    (void)snprintf(text, 2048,
-                   "<%sResponse xmlns=\"https://sts.amazonaws.com/doc/2011-06-15/\"><%sResult>"
-                   "<AssumedRoleUser><Arn>arn</Arn></AssumedRoleUser><Credentials>"
-                   "<AccessKeyId>ASIA%u</AccessKeyId><SecretAccessKey>" PLANTED
-                   "+key%u</SecretAccessKey><SessionToken>" PLANTED "-token%u</SessionToken>"
-                   "<Expiration>%s</Expiration></Credentials></%sResult></%sResponse>",
-                   action, action, number, number, number, end, action, action);
-    return stand_answer(text);
 }
 
 const char *stand_answer(const char *body)

@@ -7,7 +7,7 @@
 #ifndef CHAIN_STAND_H
 #define CHAIN_STAND_H
 
-#include "store_s3/s3_chain.h"
+#include "store_net/net_chain.h"
 #include "tests/unit/http/script_server.h"
 
 #define PLANTED "PLANTED"
@@ -19,22 +19,25 @@ typedef struct chain_stand {
     script_server *server;
     char *home;
     char *variables[STAND_VARIABLES_MAX + 1];
-    s3_environment *environment;
-    s3_chain chain;
-    s3_keys keys;
+    net_chain *chain;
+    net_keys keys;
     bw_error *error;
     char url[64]; /* of the server */
 } chain_stand;
 
-/** Nothing is set but HOME, PATH, and that this is no instance. */
+/** Nothing is set but HOME, PATH, and that this is no instance of any cloud. */
 void stand_start(chain_stand *t, const script_step *steps, size_t count);
 void stand_stop(chain_stand *t);
 /** Sets a variable; NULL: takes it away. */
 void stand_set(chain_stand *t, const char *name, const char *value);
-/** A file in the home; its path, until the next. */
+/** A file in the home, in folders that are made; its path, until the next. */
 const char *stand_file(chain_stand *t, const char *name, const char *text);
-/** Asks the chain, as a store that is opened in region eu-test-1 does. */
-bw_status stand_find(chain_stand *t, const char *profile);
+/** Asks `chain`, which becomes the stand's. */
+bw_status stand_ask(chain_stand *t, net_chain *chain);
+/** The keys last so long, but for what a slow machine takes. */
+void stand_lasts(const chain_stand *t, int64_t seconds);
+/** The variables in the environment of the process, for stores that are opened; or not any more. */
+void stand_publish(const chain_stand *t, bool on);
 /** The error says so. */
 void stand_says(const chain_stand *t, const char *text);
 void stand_has(const chain_stand *t, const char *key_id, const char *key, const char *token,
@@ -42,10 +45,6 @@ void stand_has(const chain_stand *t, const char *key_id, const char *key, const 
 /** What the server heard has the line. */
 void stand_heard(const chain_stand *t, unsigned request, const char *line);
 
-/** {"AccessKeyId": …} of `number`, which ends in `seconds`; static, four of them. */
-const char *stand_json(const char *token_name, unsigned number, int64_t seconds);
-/** An answer of the token service. */
-const char *stand_sts(const char *action, unsigned number, int64_t seconds);
 /** An answer of a server with that body. */
 const char *stand_answer(const char *body);
 

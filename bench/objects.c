@@ -1,0 +1,153 @@
+// SPDX-FileCopyrightText: The BatchWeave authors
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * What a request to an object store costs this side: processor time of a signed ranged GET and of a
+ * signed PUT, beside a bare loop over libcurl that signs nothing, checks nothing and has no
+ * outcomes. One thread, sixteen in flight. PUTs sign as over TLS, without a pass over the body; the
+ * row with the body's SHA-256 is what plain http costs.
+ */
+#include "bare_http.h"
+#include "remote.h"
+
+#include "base/alloc.h"
+#include "store_s3/s3_store.h"
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+
+#define BYTES ((size_t)100 * 1024)
+#define DEPTH 16u
+#define KEY "data/object"
+
+typedef struct objects_side {
+    bare_http *bare; /* NULL: through the store */
+    store *store;
+    store_op_kind kind;
+    uint64_t requests;
+    uint8_t *bytes; /* DEPTH times BYTES */
+    struct iovec pieces[DEPTH];
+    store_op ops[DEPTH];
+} objects_side;
+
+static void submit(objects_side *s, uint32_t i)
+{
+    store_op *op = &s->ops[i];
+    store_op_init(op, s->kind, KEY);
+    op->dest = s->bytes + i * BYTES;
+    op->length = s->kind == STORE_READ ? BYTES : 0;
+    s->pieces[i] = (struct iovec){s->bytes + i * BYTES, BYTES};
+    op->pieces = &s->pieces[i];
+    op->piece_count = s->kind == STORE_PUT ? 1 : 0;
+    store_submit(s->store, op);
+}
+
+static bw_status run_store(objects_side *s, bw_error *error)
+{
+    uint64_t begun = 0, over = 0;
+    for (uint32_t i = 0; i < DEPTH && begun < s->requests; i++, begun++)
+        submit(s, i);
+    while (over < s->requests) {
+        store_op *done[DEPTH];
+        const size_t count = store_poll(s->store, done, DEPTH, NS_PER_S);
+        for (size_t i = 0; i < count; i++) {
+            if (done[i]->outcome != STORE_OK) {
+                error_copy(error, &done[i]->error);
+                return store_op_status(done[i]);
+            }
+            over++;
+            if (begun++ < s->requests)
+                submit(s, (uint32_t)(done[i] - s->ops));
+        }
+    }
+    return BW_OK;
+}
+
+static double cpu_us(void)
+{
+    struct rusage usage;
+    (void)getrusage(RUSAGE_SELF, &usage);
+    return (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1e6 +
+           (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
+}
+
+static bw_status run_side(void *context, double *us, bw_error *error)
+{
+    objects_side *s = context;
+    const double start = cpu_us();
+    BW_TRY(s->bare != NULL ? bare_run(s->bare, error) : run_store(s, error));
+    *us = (cpu_us() - start) / (double)s->requests;
+    return BW_OK;
+}
+
+static bw_status open_store(const remote *r, s3_sign_body sign_body, store **out, bw_error *error)
+{
+    char endpoint[64];
+    (void)snprintf(endpoint, sizeof endpoint, "http://127.0.0.1:%" PRIu32, r->port);
+    const s3_options options = {
+        .bucket = REMOTE_BUCKET,
+        .prefix = "",
+        .endpoint = endpoint,
+        .region = "us-east-1",
+        .profile = "",
+        .ca_file = "",
+        .sign_body = sign_body,
+        .request_timeout_ns = 30 * NS_PER_S,
+    };
+    return s3_store_open(&options, out, error);
+}
+
+/* One kind of request, both ways in turns. */
+static bw_status compare(bench *b, const remote *r, store_op_kind kind, s3_sign_body sign_body,
+                         const char *name, double limit, bw_error *error)
+{
+    char url[128], bare_name[48];
+    const uint64_t requests = bench_budget(b, 4000, 64);
+    objects_side bare = {.kind = kind, .requests = requests};
+    objects_side ours = bare;
+    bench_pair pair;
+    (void)snprintf(url, sizeof url, "http://127.0.0.1:%" PRIu32 "/" REMOTE_BUCKET "/" KEY, r->port);
+    (void)snprintf(bare_name, sizeof bare_name, "%s.bare", name);
+    const bare_plan plan = {.url = url,
+                            .puts = kind == STORE_PUT,
+                            .bytes = BYTES,
+                            .depth = DEPTH,
+                            .requests = requests};
+    ours.bytes = mem_zalloc(DEPTH * BYTES);
+    bw_status status = ours.bytes != NULL ? BW_OK : error_set(error, BW_NOMEM, "no memory");
+    if (status == BW_OK)
+        status = bare_new(&plan, &bare.bare, error);
+    if (status == BW_OK)
+        status = open_store(r, sign_body, &ours.store, error);
+    if (status == BW_OK)
+        status = bench_turns(bench_rounds(b, 2), (bench_side){run_side, &ours},
+                             (bench_side){run_side, &bare}, &pair, error);
+    store_close(ours.store);
+    bare_free(bare.bare);
+    mem_free(ours.bytes);
+    BW_TRY(status);
+    bench_add(b, bare_name, "us", pair.b);
+    bench_row *row = bench_add(b, name, "us", pair.a);
+    row->has_ratio = true;
+    row->ratio = pair.ratio;
+    if (limit > 0)
+        bench_limit(row, JUDGE_RATIO_MAX, limit);
+    return BW_OK;
+}
+
+bw_status bench_objects(bench *b, bw_error *error)
+{
+    remote r;
+    /* The server looks at signatures only when it is given keys: what is measured is this side. */
+    (void)setenv("AWS_ACCESS_KEY_ID", "bench", 0);
+    (void)setenv("AWS_SECRET_ACCESS_KEY", "bench", 0);
+    bw_status status = remote_start(&r, b->teststore, error);
+    if (status == BW_OK)
+        status = compare(b, &r, STORE_PUT, S3_SIGN_NEVER, "objects.put", 1.5, error);
+    if (status == BW_OK)
+        status = compare(b, &r, STORE_PUT, S3_SIGN_ALWAYS, "objects.put_hashed", 0, error);
+    if (status == BW_OK)
+        status = compare(b, &r, STORE_READ, S3_SIGN_NEVER, "objects.get", 1.5, error);
+    remote_stop(&r);
+    return status;
+}
