@@ -356,6 +356,19 @@ def simulator_section(seeds, minutes):
     return section
 
 
+def trials_section(trials, *plants):
+    """So many faults of a store, each on a kind of object; then planted faults, which must be noticed."""
+    def section(run):
+        folder = configure(run, "gcc", "gcc", GCC, TRIAL_TARGETS)
+        if folder:
+            words = ["python3", "-B", "tests/trials/run.py"]
+            # As with the simulator: the same seeds again and again in the first tier, fresh ones in the second.
+            seed = int(time.time()) * 1000 if plants else 1000000
+            run.tests([*words, "--build", folder, "--trials", str(trials), "--seed", str(seed)], show=24)
+            run.tests([*words, "--build", folder, "--self-test", *plants], show=10)
+    return section
+
+
 def aarch64_section(run):
     """Cross-compiled, under user-mode emulation: CRC by that hardware, alignment, the golden files."""
     files = [path for layer in ("base", "codec") for path in (ROOT / "tests/unit" / layer).glob("test_*.c")]
@@ -379,6 +392,7 @@ AARCH64 = ["--cross-file", "tools/aarch64.ini", "-Dwerror=true", "-Dbench=false"
 COVERAGE = ["-Db_coverage=true", "-Doptimization=0", "-Dbench=false"]
 
 CRASH = ["python3", "tests/crash/run.py"]
+TRIAL_TARGETS = ["src/libbatchweave.so.0.1.0", "bench/teststore/batchweave-teststore"]
 
 
 @dataclasses.dataclass
@@ -424,6 +438,8 @@ SECTIONS: List[Section] = [
     Section("mutants", "planted mutants: each must be noticed", 6, 30,
             programs(["sim/mutants", "--sample", "24"], show=26),
             programs(["sim/mutants"], show=80)),
+    Section("trials", "each fault of a store on each kind of object, by the server's own journal", 4, 40,
+            trials_section(10**4), trials_section(10**5, "--mutants")),
     Section("model", "the Spin model: clean with all rules, violated without any", 8, 30,
             programs(["python3", "-B", "tests/model/test_run.py"], ["python3", "-B", "model/run", "--sample"]),
             programs(["python3", "-B", "tests/model/test_run.py"], ["python3", "-B", "model/run"])),
