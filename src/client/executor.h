@@ -19,8 +19,8 @@
 typedef struct executor executor;
 
 typedef struct job {
-    /** `worker`: index of the thread that runs it, below EXECUTOR_THREADS_MAX. The job is its owner's
-     * again as soon as this is called. */
+    /** `worker`: index of the thread that runs it, below EXECUTOR_THREADS_MAX. The job is its
+     * owner's again as soon as this is called. */
     void (*run)(struct job *j, uint32_t worker);
     struct job *next; /* the executor's */
     int64_t due_ns;
