@@ -52,7 +52,7 @@ def stage(items=None, trim=0):
     wrote."""
     folder = tempfile.mkdtemp()
     select = sources.select
-    sources.select = lambda: NAMES
+    sources.select = lambda *_: NAMES
     try:
         space = TinySpace(os.path.join(folder, "space"))
         space.open("p")
@@ -134,7 +134,7 @@ def test_the_judge_notices_each_break():
         space.commit(space.next_manifest(sealed=False))
 
     def other_source(_, __):
-        sources.select = lambda: NAMES[:2]
+        sources.select = lambda *_: NAMES[:2]
 
     for trim in (0, 3):
         for harm in (missing, stray, changed, swapped, swapped_steps, differs_on_replay, whole_step, not_sealed,
