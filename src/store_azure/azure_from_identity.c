@@ -113,7 +113,8 @@ bw_status azure_from_machine(net_chain *c, net_keys *out, bw_error *error)
                          .metadata = true};
     name_source(c, "the machine", out);
     const bw_status status = net_token_fetch(c, &ask, out, &why);
-    if (ask.absent)
+    /* Other clouds have somebody at that address, too, and most machines no identity. */
+    if (ask.absent || status == BW_DENIED)
         net_chain_note(c, "%.160s", why.message);
     else if (status != BW_OK)
         return error_set(error, status, "managed identity: %s", why.message);

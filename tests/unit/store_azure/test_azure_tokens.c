@@ -218,7 +218,11 @@ static void test_wrong_answers(void **state)
             if (stand_find_key(&t) != rows[i].status)
                 fail_msg("kind %zu, row %zu: %s", k, i, bw_error_message(t.error));
             stand_says(&t, rows[i].says);
-            stand_says(&t, names[k]);
+            /* Whoever is at that address may be another cloud's: then all that was tried is told.
+             */
+            stand_says(&t, kinds[k] == stand_machine && rows[i].status == BW_DENIED
+                               ? "no key for the storage account. Looked at: "
+                               : names[k]);
             stand_stop(&t);
         }
     }
