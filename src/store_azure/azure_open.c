@@ -50,6 +50,7 @@ const net_dialect azure_dialect = {
     .error = azure_error,
     .sink = azure_list_sink,
     .end = azure_list_end,
+    .about = azure_about,
     .clear = clear_call,
     .free_backend = free_backend,
 };

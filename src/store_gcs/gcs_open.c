@@ -38,6 +38,8 @@ const net_dialect gcs_dialect = {
     .confirms_absence = true,
     .sink = gcs_list_sink,
     .end = gcs_list_end,
+    .about = gcs_about,
+    .bucket = gcs_bucket,
     .clear = clear_call,
     .free_backend = free_backend,
 };

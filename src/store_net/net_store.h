@@ -18,6 +18,7 @@
 #include "http/http_client.h"
 #include "http/uri.h"
 #include "store/driver.h"
+#include "store/store_about.h"
 #include "store_net/net_outcome.h"
 
 #include <stdatomic.h>
@@ -61,6 +62,10 @@ typedef struct net_dialect {
     bool (*expired)(const net_call *call, const net_error *e, char *why, size_t capacity);
     /** Optional: where the keys of the request are from; "" without any. */
     const char *(*keys)(const net_call *call);
+    /** What is known of the place, without a request. */
+    void (*about)(const net_backend *b, store_facts *out);
+    /** Optional: asks for what the bucket is set to. */
+    void (*bucket)(store *s, store_bucket *out);
     /** Forgets what an answer left in the call; at its end with `final` all memory. */
     void (*clear)(net_call *call, bool final);
     /** Frees a backend, which begins with a net_backend. */
@@ -105,6 +110,7 @@ struct net_store {
     op_queue complete;
     net_call *spare;
     size_t flying;
+    int64_t date_ms; /* of the last answer; 0: it had none */
 };
 
 /** Sets the common part of a backend up, with one reference, and no name. */

@@ -49,6 +49,8 @@ const net_dialect s3_dialect = {
     .end = s3_answer_end,
     .expired = s3_answer_expired,
     .keys = s3_answer_keys,
+    .about = s3_about,
+    .bucket = s3_bucket,
     .clear = clear_call,
     .free_backend = free_backend,
 };
