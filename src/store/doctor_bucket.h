@@ -40,6 +40,7 @@ typedef struct bucket {
     store_facts facts;
     char scratch[48];
     bool may_delete, may_list;
+    uint32_t created; /* names that were timed: there may have been no time for all */
     bucket_pace pace;
 } bucket;
 

@@ -4,8 +4,8 @@
  * The one thing that everything rests on: of several creates of one absent name exactly one wins,
  * and what won is seen by all at once.
  *
- * Each racer first looks at every name, so that whoever remembers absence has it to remember. Then
- * all meet before each name, on memory that they share, create it, and read it.
+ * Each racer looks at a name, so that whoever remembers absence has it to remember. Then all meet,
+ * on memory that they share, create it, and read it.
  */
 #include "store/doctor.h"
 
@@ -29,7 +29,7 @@ typedef struct board {
     char scratch[SCRATCH_BYTES];
     atomic_uint abandoned;
     atomic_uint enough; /* names; 0: all of them */
-    atomic_uint arrived[DOCTOR_NAMES + 1];
+    atomic_uint arrived[DOCTOR_NAMES];
     struct {
         uint8_t outcome; /* of its create, a store_outcome */
         uint8_t seen;    /* whose bytes it read then, or NOBODY */
@@ -122,15 +122,14 @@ bw_status doctor_race(store *s, void *on, uint32_t racer, bw_error *error)
     board *b = on;
     if (racer >= DOCTOR_RACERS)
         return error_set(error, BW_INVALID, "racer %u of %u", racer, DOCTOR_RACERS);
-    for (uint32_t k = 0; k < DOCTOR_NAMES; k++)
-        b->early[racer] |= is_there(s, b, k);
-    bool all = meet(b, 0);
+    bool all = true;
     const int64_t until_ns = clock_now(clock_system()) + RACE_NS;
     for (uint32_t k = 0; all && k < DOCTOR_NAMES; k++) {
         /* One decides, before all of them meet: nobody races alone. */
         if (racer == 0 && k >= NAMES_MIN && clock_now(clock_system()) > until_ns)
             atomic_store(&b->enough, k);
-        all = meet(b, k + 1);
+        b->early[racer] |= is_there(s, b, k);
+        all = meet(b, k);
         if (k == names_of(b))
             break;
         b->said[k][racer].outcome = create_one(s, b, k, (uint8_t)racer);
