@@ -8,6 +8,7 @@
 #include "client/consumer.h"
 #include "client/producer.h"
 #include "client/reports.h"
+#include "store/doctor.h"
 #include <batchweave/config.h>
 
 /** Set, or has a default. */
@@ -26,6 +27,7 @@ void config_space(const bw_config *config, space_options *out);
 bw_status config_genesis(const bw_config *config, genesis *out, bw_error *error);
 bw_status config_producer(const bw_config *config, producer_options *out, bw_error *error);
 bw_status config_consumer(const bw_config *config, consumer_options *out, bw_error *error);
+void config_doctor(const bw_config *config, doctor_job *out);
 void config_report(const bw_config *config, report_options *out);
 
 #endif

@@ -177,6 +177,19 @@ bw_status config_consumer(const bw_config *config, consumer_options *out, bw_err
     return parse_start(config_text(config, PROPERTY_START), out, error);
 }
 
+void config_doctor(const bw_config *config, doctor_job *out)
+{
+    const uint32_t producers = number32(config, PROPERTY_PRODUCERS);
+    *out = (doctor_job){
+        .ranks = number32(config, PROPERTY_RANKS),
+        .producers = producers != 0 ? producers : 1,
+        .step_ms = number32(config, PROPERTY_STEP_MS),
+        .price_put = number32(config, PROPERTY_PRICE_PUT),
+        .price_get = number32(config, PROPERTY_PRICE_GET),
+        .price_delete = number32(config, PROPERTY_PRICE_DELETE),
+    };
+}
+
 void config_report(const bw_config *config, report_options *out)
 {
     *out = (report_options){

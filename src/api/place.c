@@ -182,6 +182,11 @@ static const place_scheme *scheme_of(const char *url)
     return NULL;
 }
 
+bool place_is_bucket(const char *url)
+{
+    return scheme_of(url) != NULL;
+}
+
 bw_status place_open(const char *url, const bw_config *config, bool writable, store **out,
                      bw_error *error)
 {

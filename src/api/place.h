@@ -12,5 +12,7 @@
  * URL says goes before `config`. */
 bw_status place_open(const char *url, const bw_config *config, bool writable, store **out,
                      bw_error *error);
+/** Whether the URL names a bucket, and no directory. */
+bool place_is_bucket(const char *url);
 
 #endif

@@ -28,8 +28,9 @@
       "namespace's")                                                                               \
     P(ITEMS, "items", "init", "integer", "1", 1, 1 << 20,                                          \
       "items (microbatches) of a slice: advice for tools")                                         \
-    P(PRODUCERS, "producers", "init", "integer", "0", 0, U32,                                      \
-      "expected producers: when so many have finished, the namespace is sealed; 0: not set")       \
+    P(PRODUCERS, "producers", "init,doctor", "integer", "0", 0, U32,                               \
+      "expected producers: when so many have finished, the namespace is sealed; 0: not set; "      \
+      "doctor: of the job, 0: one")                                                                \
     P(MAX_LAG, "max_lag", "init", "integer", NULL, 1, U63,                                         \
       "steps that producers may be ahead of the training groups; default no limit")                \
     P(MAX_BYTES, "max_bytes", "init", "size", NULL, 1, U63,                                        \
@@ -144,6 +145,16 @@
       "gc: retire at most so many blocks; 0: no limit")                                            \
     P(PROGRESS, "progress", "report", "switch", "false", 0, 0,                                     \
       "verify, gc: a line a second of how far it is")                                              \
+    P(RANKS, "ranks", "doctor", "integer", "8", 1, 1 << 24,                                        \
+      "of the job that a store's times are told for: processes that read")                         \
+    P(STEP_MS, "step_ms", "doctor", "integer", "1000", 1, 1 << 30,                                 \
+      "of that job: milliseconds of a step")                                                       \
+    P(PRICE_PUT, "price_put", "doctor", "integer", "500", 0, 1 << 30,                              \
+      "US cents for a million writes; the list price of S3 Standard in us-east-1: check yours")    \
+    P(PRICE_GET, "price_get", "doctor", "integer", "40", 0, 1 << 30,                               \
+      "US cents for a million reads; likewise")                                                    \
+    P(PRICE_DELETE, "price_delete", "doctor", "integer", "0", 0, 1 << 30,                          \
+      "US cents for a million deletes; likewise")                                                  \
     P(REPORT_TIMEOUT, "report_timeout", "report", "time", "60s", 0, NS_A_DAY,                      \
       "how long a report waits for the newest manifest")
 

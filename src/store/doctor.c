@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The BatchWeave authors
 // SPDX-License-Identifier: Apache-2.0
-#include "store/doctor.h"
+#include "store/doctor_file.h"
 
 #include "base/rng.h"
 #include "store/driver.h"
@@ -32,19 +32,48 @@ void doctor_say(doctor_finding *f, doctor_verdict verdict, bw_status code, const
 void doctor_figure_add(doctor_finding *f, const char *name, uint64_t value)
 {
     if (f->figure_count < DOCTOR_FIGURES_MAX)
-        f->figures[f->figure_count++] = (doctor_figure){name, value};
+        f->figures[f->figure_count++] = (doctor_figure){name, value, 0};
+}
+
+void doctor_decimal_add(doctor_finding *f, const char *name, uint64_t value, uint32_t decimals)
+{
+    if (f->figure_count < DOCTOR_FIGURES_MAX)
+        f->figures[f->figure_count++] = (doctor_figure){name, value, decimals};
+}
+
+void doctor_word_add(doctor_finding *f, const char *name, const char *text)
+{
+    if (f->word_count < DOCTOR_WORDS_MAX)
+        f->words[f->word_count++] = (doctor_word){name, text};
 }
 
 /** Ends a finding by what the library says. */
-static void say_error(doctor_finding *f, const bw_error *error)
+void doctor_say_error(doctor_finding *f, const bw_error *error)
 {
     doctor_say(f, DOCTOR_FAULT, error->code, "%.480s", error->message);
+}
+
+bool doctor_tell(doctor *d, const doctor_finding *f)
+{
+    if (f->verdict == DOCTOR_FAULT && d->first == BW_OK)
+        d->first = f->code != BW_OK ? f->code : BW_IO;
+    d->stopped |= d->tell(d->context, f) != 0;
+    return !d->stopped;
+}
+
+bw_status doctor_end(const doctor *d, const char *name, bw_error *error)
+{
+    if (d->stopped)
+        return error_set(error, BW_INTERRUPTED, "the doctor was stopped");
+    if (d->first != BW_OK)
+        return error_set(error, d->first, "%.300s is not fit for a namespace", name);
+    return BW_OK;
 }
 
 /* ---- where ---- */
 
 /** The nearest directory at or above the path that is there. */
-static void find_there(doctor *d)
+static void find_there(directory *d)
 {
     struct stat info;
     memcpy(d->there, d->path, sizeof d->there);
@@ -58,7 +87,7 @@ static void find_there(doctor *d)
     }
 }
 
-static bw_status find_place(doctor *d, const char *url, bw_error *error)
+static bw_status find_place(directory *d, const char *url, bw_error *error)
 {
     struct stat info;
     char tmp[PATH_MAX + 8];
@@ -75,7 +104,7 @@ static bw_status find_place(doctor *d, const char *url, bw_error *error)
 }
 
 /** Makes the scratch directory, as a store of its own. */
-static bool make_scratch(doctor *d, doctor_finding *f, store **out)
+static bool make_scratch(directory *d, doctor_finding *f, store **out)
 {
     static const store_file_options options = {.durable = true, .writable = true};
     rng random;
@@ -90,7 +119,7 @@ static bool make_scratch(doctor *d, doctor_finding *f, store **out)
     (void)snprintf(d->scratch + size, sizeof d->scratch - size, "/tmp/doctor-%016" PRIx64,
                    rng_u64(&random));
     if (store_file_open(d->scratch, &options, out, &error) != BW_OK) {
-        say_error(f, &error);
+        doctor_say_error(f, &error);
         return false;
     }
     doctor_say(f, DOCTOR_OK, BW_OK, "%.400s may be written%s", d->path,
@@ -100,7 +129,7 @@ static bool make_scratch(doctor *d, doctor_finding *f, store **out)
 
 /** Takes away what was made, and nothing else: a tmp/ that was not there before goes only where no
  * namespace has begun meanwhile. */
-static bool clean_up(doctor *d, doctor_finding *f)
+static bool clean_up(const directory *d, doctor_finding *f)
 {
     char text[128];
     struct stat info;
@@ -134,24 +163,10 @@ static void check_create(store *s, doctor_finding *f)
     bw_error error;
     error_clear(&error);
     if (store_probe(s, 1, &error) != BW_OK)
-        say_error(f, &error);
+        doctor_say_error(f, &error);
     else
         doctor_say(f, DOCTOR_OK, BW_OK,
                    "a second create of a name is refused, and changes nothing");
-}
-
-static store_outcome write_one(store *s, store_op_kind kind, const char *key, void *bytes,
-                               size_t size, bw_error *error)
-{
-    const struct iovec piece = {.iov_base = bytes, .iov_len = size};
-    store_op op;
-    store_op_init(&op, kind, key);
-    op.pieces = &piece;
-    op.piece_count = 1;
-    const store_outcome outcome = store_run(s, &op);
-    error_copy(error, &op.error);
-    store_op_clear(&op);
-    return outcome;
 }
 
 /** A part of the object, mapped where that is possible. */
@@ -171,25 +186,6 @@ static bool reads_back(store *s, const char *key, const uint8_t *bytes, uint64_t
     return same;
 }
 
-static bool is_absent(store *s, const char *key)
-{
-    store_op op;
-    store_op_init(&op, STORE_HEAD, key);
-    const bool absent = store_run(s, &op) == STORE_NOT_FOUND;
-    store_op_clear(&op);
-    return absent;
-}
-
-static void delete_one(store *s, const char *key)
-{
-    store_op op;
-    store_op_init(&op, STORE_DELETE, "");
-    op.keys = &key;
-    op.key_count = 1;
-    (void)store_run(s, &op);
-    store_op_clear(&op);
-}
-
 static void check_read(store *s, doctor_finding *f)
 {
     static const char key[] = "read/object";
@@ -198,8 +194,8 @@ static void check_read(store *s, doctor_finding *f)
     bw_error error;
     for (size_t i = 0; i < sizeof bytes; i++)
         bytes[i] = (uint8_t)(i * 31 + i / 251);
-    if (write_one(s, STORE_PUT, key, bytes, sizeof bytes, &error) != STORE_OK) {
-        say_error(f, &error);
+    if (doctor_put(s, key, bytes, sizeof bytes, &error) != STORE_OK) {
+        doctor_say_error(f, &error);
         return;
     }
     if (!reads_back(s, key, bytes, 4096 * 3 + 100, 200) || !reads_back(s, key, bytes, 0, 64) ||
@@ -207,8 +203,9 @@ static void check_read(store *s, doctor_finding *f)
         doctor_say(f, DOCTOR_FAULT, BW_STORE_UNSAFE, "what was written does not read back");
         return;
     }
-    delete_one(s, key);
-    if (!is_absent(s, key))
+    const char *const keys[] = {key};
+    (void)doctor_delete(s, keys, 1, NULL);
+    if (doctor_head(s, key) != STORE_NOT_FOUND)
         doctor_say(f, DOCTOR_FAULT, BW_STORE_UNSAFE, "what was deleted is still there");
     else
         doctor_say(f, DOCTOR_OK, BW_OK, "what was written is %s back, what was deleted is gone",
@@ -224,10 +221,10 @@ static bool takes_name(store *s, size_t segment, size_t size, bw_error *error)
     key[size] = '\0';
     for (size_t at = size - segment - 1; at > 6; at -= at > segment + 1 ? segment + 1 : at)
         key[at] = '/';
-    return write_one(s, STORE_CREATE, key, key, 4, error) == STORE_CREATED;
+    return doctor_create(s, key, key, 4, error) == STORE_CREATED;
 }
 
-static void check_names(const doctor *d, store *s, doctor_finding *f)
+static void check_names(const directory *d, store *s, doctor_finding *f)
 {
     char upper[PATH_MAX + 16];
     struct stat info;
@@ -235,12 +232,11 @@ static void check_names(const doctor *d, store *s, doctor_finding *f)
     error_clear(&error);
     const bool longest = takes_name(s, STORE_SEGMENT_MAX, STORE_KEY_MAX, &error);
     if (!longest && !takes_name(s, SEGMENT_NEEDED, 6 + SEGMENT_NEEDED, &error)) {
-        say_error(f, &error);
+        doctor_say_error(f, &error);
         return;
     }
-    char byte = 'n';
-    if (write_one(s, STORE_CREATE, "names/case", &byte, 1, &error) != STORE_CREATED) {
-        say_error(f, &error);
+    if (doctor_create(s, "names/case", "n", 1, &error) != STORE_CREATED) {
+        doctor_say_error(f, &error);
         return;
     }
     (void)snprintf(upper, sizeof upper, "%s/names/CASE", d->scratch);
@@ -255,32 +251,10 @@ static void check_names(const doctor *d, store *s, doctor_finding *f)
                    STORE_SEGMENT_MAX, apart);
 }
 
-static void check_race(const doctor *d, doctor_finding *f)
-{
-    if (d->race == NULL)
-        doctor_say(f, DOCTOR_WARNING, BW_OK, "not run: nobody starts processes here");
-    else
-        doctor_race_judge(d->board, d->race(d->context, d->scratch, d->board) == 0, f);
-}
-
 /* ---- all of it ---- */
 
-typedef struct round {
-    doctor *d;
-    bw_status first; /* code of the first fault */
-    bool stopped;
-} round;
-
-static bool tell(round *r, const doctor_finding *f)
-{
-    if (f->verdict == DOCTOR_FAULT && r->first == BW_OK)
-        r->first = f->code != BW_OK ? f->code : BW_IO;
-    r->stopped |= r->d->tell(r->d->context, f) != 0;
-    return !r->stopped;
-}
-
 /** Checks by name; false when there were enough of them. */
-static void each(round *r, store *s)
+static void each(directory *r, store *s)
 {
     static const char *const checks[] = {"create", "read", "names", "durability", "clock", "race"};
     for (size_t k = 0; k < sizeof checks / sizeof *checks; k++) {
@@ -293,55 +267,49 @@ static void each(round *r, store *s)
             check_read(s, &f);
             break;
         case 2:
-            check_names(r->d, s, &f);
+            check_names(r, s, &f);
             break;
         case 3:
-            doctor_durability(r->d, &f);
+            doctor_durability(r, &f);
             break;
         case 4:
-            doctor_clock(r->d, &f);
+            doctor_clock(r, &f);
             break;
         default:
-            check_race(r->d, &f);
+            doctor_race_check(r->d, r->scratch, "", &f);
         }
-        if (!tell(r, &f))
+        if (!doctor_tell(r->d, &f))
             return;
     }
 }
 
-static void look_around(round *r)
+static void look_around(directory *r)
 {
     doctor_finding kind = {.check = "file_system"}, room = {.check = "room"},
                    limits = {.check = "limits"}, place = {.check = "place"},
                    left = {.check = "left"};
     store *s = NULL;
-    const bool usable = doctor_file_system(r->d, &kind);
-    if (!tell(r, &kind) || !usable)
+    const bool usable = doctor_file_system(r, &kind);
+    if (!doctor_tell(r->d, &kind) || !usable)
         return;
-    doctor_room(r->d, &room);
-    if (!tell(r, &room))
+    doctor_room(r, &room);
+    if (!doctor_tell(r->d, &room))
         return;
     doctor_limits(&limits);
-    if (!tell(r, &limits))
+    if (!doctor_tell(r->d, &limits))
         return;
-    const bool made = make_scratch(r->d, &place, &s);
-    if (tell(r, &place) && made)
+    const bool made = make_scratch(r, &place, &s);
+    if (doctor_tell(r->d, &place) && made)
         each(r, s);
     store_close(s);
-    if (!clean_up(r->d, &left))
-        (void)tell(r, &left);
+    if (!clean_up(r, &left))
+        (void)doctor_tell(r->d, &left);
 }
 
-bw_status doctor_run(doctor *d, const char *url, bw_error *error)
+bw_status doctor_directory(doctor *d, const char *url, bw_error *error)
 {
-    round r = {.d = d};
-    d->scratch[0] = '\0';
-    d->is_memory = false;
-    BW_TRY(find_place(d, url, error));
+    directory r = {.d = d};
+    BW_TRY(find_place(&r, url, error));
     look_around(&r);
-    if (r.stopped)
-        return error_set(error, BW_INTERRUPTED, "the doctor was stopped");
-    if (r.first != BW_OK)
-        return error_set(error, r.first, "%.300s is not fit for a namespace", d->path);
-    return BW_OK;
+    return doctor_end(d, r.path, error);
 }

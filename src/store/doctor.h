@@ -3,28 +3,41 @@
 /**
  * doctor: whether a place is fit for a namespace, found out by doing there what a store does. All
  * of it happens in `tmp/doctor-<16 hex>` beneath the place, which is removed again: what a
- * namespace is made of is neither read nor written. Local directories only.
+ * namespace is made of is neither read nor written.
  *
- *   doctor.c        which checks, in which order; those that go through a store
- *   doctor_file.c   what the machine says: file system, room, limits, clocks, syncs
- *   doctor_race.c   many processes that create the same names
+ *   doctor.c           a directory: which checks, in which order; those that go through a store
+ *   doctor_file.c      what the machine says: file system, room, limits, clocks, syncs
+ *   doctor_bucket.c    a bucket: which checks, in which order
+ *   doctor_access.c    what the keys may do there
+ *   doctor_promise.c   what the store must promise, one process at a time
+ *   doctor_pace.c      how long requests take
+ *   doctor_cost.c      what that implies for a job: pure
+ *   doctor_race.c      many processes that create the same names; of both
+ *   doctor_ops.c       single operations; of both
  */
 #ifndef STORE_DOCTOR_H
 #define STORE_DOCTOR_H
 
-#include "store/store.h"
+#include "store/store_about.h"
 
 #include <limits.h>
 
 typedef enum doctor_verdict { DOCTOR_OK, DOCTOR_WARNING, DOCTOR_FAULT } doctor_verdict;
 
 #define DOCTOR_TEXT_BYTES 512u
-#define DOCTOR_FIGURES_MAX 6u
+#define DOCTOR_FIGURES_MAX 8u
+#define DOCTOR_WORDS_MAX 5u
 
 typedef struct doctor_figure {
     const char *name;
     uint64_t value;
+    uint32_t decimals; /* the value is so many tens of powers too large */
 } doctor_figure;
+
+typedef struct doctor_word {
+    const char *name;
+    const char *text; /* stays until the finding is told */
+} doctor_word;
 
 /** What one check found. */
 typedef struct doctor_finding {
@@ -34,11 +47,19 @@ typedef struct doctor_finding {
     char text[DOCTOR_TEXT_BYTES];
     uint32_t figure_count;
     doctor_figure figures[DOCTOR_FIGURES_MAX];
+    uint32_t word_count;
+    doctor_word words[DOCTOR_WORDS_MAX];
+    const store_facts *denied_by; /* the keys may not do this; else NULL */
+    store_op_kind denied;
 } doctor_finding;
 
 void doctor_say(doctor_finding *f, doctor_verdict verdict, bw_status code, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
+void doctor_say_error(doctor_finding *f, const bw_error *error);
 void doctor_figure_add(doctor_finding *f, const char *name, uint64_t value);
+/** A value of 10^-decimals. */
+void doctor_decimal_add(doctor_finding *f, const char *name, uint64_t value, uint32_t decimals);
+void doctor_word_add(doctor_finding *f, const char *name, const char *text);
 
 typedef struct doctor {
     /** Takes a finding; non-zero: enough. */
@@ -48,35 +69,55 @@ typedef struct doctor {
     void *context;
     void *board;
 
-    char path[PATH_MAX];    /* of the place */
-    char there[PATH_MAX];   /* the place, or the nearest directory above it that exists */
-    char scratch[PATH_MAX]; /* "": not made */
-    bool is_new, has_tmp;   /* the place did not exist; it had a tmp/ */
-    bool is_memory;         /* its files are gone when the machine is */
+    bw_status first; /* code of the first fault */
+    bool stopped;    /* `tell` had enough */
 } doctor;
 
-/** Runs all checks on the place at `url`. BW_OK: no fault; else the code of the first one, or
- * BW_INTERRUPTED when `tell` had enough. The caller fills the first four members. */
-bw_status doctor_run(doctor *d, const char *url, bw_error *error);
+/** false: enough. */
+bool doctor_tell(doctor *d, const doctor_finding *f);
+/** What all of it comes to, on the place called `name`. */
+bw_status doctor_end(const doctor *d, const char *name, bw_error *error);
 
-/* doctor_file.c. false: nothing may be written there, the other checks are in vain. */
-bool doctor_file_system(doctor *d, doctor_finding *f);
-void doctor_room(const doctor *d, doctor_finding *f);
-void doctor_limits(doctor_finding *f);
-void doctor_clock(const doctor *d, doctor_finding *f);
-void doctor_durability(const doctor *d, doctor_finding *f);
-/** Removes a directory with all that is in it: 0, or -1 with errno. Follows no link. */
-int doctor_remove(const char *path);
+/** Runs all checks on the directory at `url`. BW_OK: no fault; else the code of the first one, or
+ * BW_INTERRUPTED when `tell` had enough. The caller fills the first four members. */
+bw_status doctor_directory(doctor *d, const char *url, bw_error *error);
+
+/** The job that figures are implied for. Prices are US cents a million. */
+typedef struct doctor_job {
+    uint32_t ranks, producers, step_ms;
+    uint32_t price_put, price_get, price_delete;
+} doctor_job;
+
+/** The same on a bucket, at `url` of which `s` is open. Racers open `url`, too. */
+bw_status doctor_bucket(doctor *d, store *s, const char *url, const doctor_job *job,
+                        bw_error *error);
 
 /* doctor_race.c */
 #define DOCTOR_RACERS 16u
 #define DOCTOR_NAMES 100u
 size_t doctor_board_bytes(void);
-/** Racer `racer` of DOCTOR_RACERS, in a process of its own. */
-bw_status doctor_race(const char *place, void *board, uint32_t racer, bw_error *error);
+/** Before the race: what the names begin with, "" or with a slash behind it. */
+void doctor_race_place(void *board, const char *scratch);
+/** Racer `racer` of DOCTOR_RACERS, in a process of its own, on a store of its own. */
+bw_status doctor_race(store *s, void *board, uint32_t racer, bw_error *error);
 /** A racer is gone: the others shall not wait for it. */
 void doctor_race_abandon(void *board);
 /** What the board says, `ended`: all racers came to their end. */
 void doctor_race_judge(const void *board, bool ended, doctor_finding *f);
+/** Runs and judges it. */
+void doctor_race_check(const doctor *d, const char *place, const char *scratch, doctor_finding *f);
+
+/* doctor_ops.c. Whatever fails in a way that may pass is tried for some seconds. */
+store_outcome doctor_run(store *s, store_op *op);
+/** STORE_CREATED also when an answer was lost and the bytes are there. `error` (NULL is fine) says
+ * why it is neither that nor STORE_EXISTS. */
+store_outcome doctor_create(store *s, const char *key, const void *bytes, size_t size,
+                            bw_error *error);
+store_outcome doctor_put(store *s, const char *key, const void *bytes, size_t size,
+                         bw_error *error);
+/** STORE_OK with *size bytes of it; `size` comes with how many there is room for. */
+store_outcome doctor_get(store *s, const char *key, void *bytes, size_t *size, bw_error *error);
+store_outcome doctor_head(store *s, const char *key);
+store_outcome doctor_delete(store *s, const char *const *keys, uint32_t count, bw_error *error);
 
 #endif

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The BatchWeave authors
 // SPDX-License-Identifier: Apache-2.0
 /* What the machine says of a place, and what its syncs do. */
+#include "store/doctor_file.h"
 #include "base/clock.h"
-#include "store/doctor.h"
 #include "store/file_store.h"
 
 #include <dirent.h>
@@ -62,7 +62,7 @@ static bool without_barriers(dev_t device)
     return strstr(options, ",nobarrier") != NULL || strstr(options, ",barrier=0") != NULL;
 }
 
-static void judge_kind(doctor *d, doctor_finding *f, const file_system *kind)
+static void judge_kind(directory *d, doctor_finding *f, const file_system *kind)
 {
     d->is_memory = strcmp(kind->name, "tmpfs") == 0 || strcmp(kind->name, "ramfs") == 0;
     if (kind->trust == FS_LATE)
@@ -84,7 +84,7 @@ static void judge_kind(doctor *d, doctor_finding *f, const file_system *kind)
         doctor_say(f, DOCTOR_OK, BW_OK, "%s: known to be safe, on this machine", kind->name);
 }
 
-bool doctor_file_system(doctor *d, doctor_finding *f)
+bool doctor_file_system(directory *d, doctor_finding *f)
 {
     char text[128];
     struct statvfs info;
@@ -107,7 +107,7 @@ bool doctor_file_system(doctor *d, doctor_finding *f)
 
 /* ---- room and limits ---- */
 
-void doctor_room(const doctor *d, doctor_finding *f)
+void doctor_room(const directory *d, doctor_finding *f)
 {
     struct statvfs info;
     char text[128];
@@ -174,7 +174,7 @@ static int64_t modified_ms(const char *path)
     return told ? (int64_t)info.st_mtim.tv_sec * 1000 + info.st_mtim.tv_nsec / 1000000 : -1;
 }
 
-void doctor_clock(const doctor *d, doctor_finding *f)
+void doctor_clock(const directory *d, doctor_finding *f)
 {
     char path[PATH_MAX];
     const size_t size = strlen(d->scratch);
@@ -239,7 +239,7 @@ static const char *sync_once(int dir, uint32_t k, int64_t *file_ns, int64_t *dir
     return failed;
 }
 
-static void judge_syncs(const doctor *d, doctor_finding *f, int64_t file_ns, int64_t dir_ns,
+static void judge_syncs(const directory *d, doctor_finding *f, int64_t file_ns, int64_t dir_ns,
                         bool no_barriers)
 {
     doctor_figure_add(f, "file_us", (uint64_t)(file_ns / 1000));
@@ -260,7 +260,7 @@ static void judge_syncs(const doctor *d, doctor_finding *f, int64_t file_ns, int
                    file_ms, dir_ms);
 }
 
-void doctor_durability(const doctor *d, doctor_finding *f)
+void doctor_durability(const directory *d, doctor_finding *f)
 {
     int64_t file_ns[SYNCS], dir_ns[SYNCS];
     struct stat info;

@@ -84,6 +84,7 @@ typedef struct store_op {
     uint64_t offset, length;     /* read, map */
     void *dest;                  /* read */
     buf out; /* get: initialise with the cap (buf_init); a larger object is FATAL BW_TOO_LARGE */
+    bool of_bucket; /* get: no object, but what the bucket is set to; with STORE_TELLS_BUCKET */
     const struct iovec *pieces; /* put, create */
     uint32_t piece_count;
     char after[STORE_KEY_MAX + 1]; /* list: strictly after this key; "" from the start */
@@ -114,12 +115,15 @@ typedef struct store_op {
 typedef enum store_feature {
     STORE_CAN_MAP =
         1u << 0, /* STORE_MAP works here; without it a vanished file would be SIGBUS in the host */
-    STORE_BLOCKS = 1u << 1,     /* submit runs the operation: parallelism needs threads */
-    STORE_IS_LOCAL = 1u << 2,   /* round trips are microseconds */
-    STORE_TAKES_BACK = 1u << 3, /* store_take_back works here */
+    STORE_BLOCKS = 1u << 1,       /* submit runs the operation: parallelism needs threads */
+    STORE_IS_LOCAL = 1u << 2,     /* round trips are microseconds */
+    STORE_TAKES_BACK = 1u << 3,   /* store_take_back works here */
+    STORE_TELLS_BUCKET = 1u << 4, /* a get may be `of_bucket` */
 } store_feature;
 
 typedef struct store store;
+struct store_facts;
+struct store_bucket;
 
 /** Functions of a driver or a decorator. All required but those marked optional. */
 typedef struct store_driver {
@@ -141,6 +145,9 @@ typedef struct store_driver {
     void (*cancel)(store *s);
     /** With STORE_TAKES_BACK. */
     void (*take_back)(store *s, store_op *op);
+    /** Optional, of drivers: store/store_about.h. */
+    bool (*about)(store *s, struct store_facts *out);
+    void (*bucket)(store *s, struct store_bucket *out);
 } store_driver;
 
 /** How many requests a store is to be given; zeros: as many as come. Whoever opens it says so, and

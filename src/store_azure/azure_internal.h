@@ -7,6 +7,7 @@
  *   azure_request.c   an operation as a request
  *   azure_list.c      pages of a listing
  *   azure_outcome.c   the table of answers
+ *   azure_about.c     what the container is
  */
 #ifndef STORE_AZURE_AZURE_INTERNAL_H
 #define STORE_AZURE_AZURE_INTERNAL_H
@@ -80,6 +81,7 @@ static inline azure_backend *azure_backend_of(const net_call *call)
 }
 
 bw_status azure_request_build(net_call *call);
+void azure_about(const net_backend *net, store_facts *out);
 void azure_error(const net_call *call, net_error *out);
 bool azure_list_sink(net_call *call, const uint8_t *bytes, size_t size);
 bool azure_list_end(net_call *call);

@@ -57,6 +57,7 @@ const net_dialect azure_dialect = {
     .sink = azure_list_sink,
     .end = azure_list_end,
     .has_ended = net_call_has_ended,
+    .about = azure_about,
     .clear = clear_call,
     .free_backend = free_backend,
 };

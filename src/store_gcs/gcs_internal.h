@@ -6,6 +6,7 @@
  *   gcs_open.c      options to a backend; gcs_chain.c and gcs_from_*.c: tokens
  *   gcs_request.c   an operation as a request
  *   gcs_json.c      what the server says
+ *   gcs_bucket.c    what the bucket is, and is set to
  *   gcs_outcome.c   the table of answers
  */
 #ifndef STORE_GCS_GCS_INTERNAL_H
@@ -45,6 +46,10 @@ static inline gcs_backend *gcs_backend_of(const net_call *call)
 }
 
 bw_status gcs_request_build(net_call *call);
+void gcs_about(const net_backend *net, store_facts *out);
+void gcs_bucket(store *s, store_bucket *out);
+/** What the document of a bucket says. BW_CORRUPT: it is none. */
+bw_status gcs_bucket_parse(store_bucket *out, const void *bytes, size_t size);
 void gcs_error(const net_call *call, net_error *out);
 bool gcs_object(const net_call *call, uint64_t *bytes, int64_t *modified_ms);
 bool gcs_list_sink(net_call *call, const uint8_t *bytes, size_t size);

@@ -49,6 +49,8 @@ const net_dialect gcs_dialect = {
     .sink = gcs_list_sink,
     .end = gcs_list_end,
     .has_ended = net_call_has_ended,
+    .about = gcs_about,
+    .bucket = gcs_bucket,
     .clear = clear_call,
     .free_backend = free_backend,
 };

@@ -38,6 +38,14 @@ static void put_upload(gcs_call *call)
         buf_put_text(&call->url, "&ifGenerationMatch=0");
 }
 
+/* What the bucket is set to. */
+static void put_bucket(gcs_call *call)
+{
+    buf_printf(&call->url, "%s/storage/v1/b/", gcs_backend_of(&call->net)->origin);
+    put_encoded(&call->url, gcs_backend_of(&call->net)->bucket);
+    buf_put_text(&call->url, "?fields=lifecycle%2Cversioning%2CsoftDeletePolicy");
+}
+
 /* startOffset is the first name that may come, so one more is asked for. */
 static void put_list(gcs_call *call)
 {
@@ -85,7 +93,10 @@ static void put_url(gcs_call *call)
         put_object(call, "?fields=size%2Cupdated");
         break;
     default:
-        put_object(call, "?alt=media");
+        if (net->op->kind == STORE_GET && net->op->of_bucket)
+            put_bucket(call);
+        else
+            put_object(call, "?alt=media");
         break;
     }
 }

@@ -193,6 +193,7 @@ static void land(net_store *s, net_call *call)
 {
     store_op *op = call->op;
     s->flying--;
+    s->date_ms = call->http.head.date_ms;
     if (!net_answer_take(call)) {
         store_list_free(&op->list);
         if (call_send(call)) {
@@ -275,6 +276,26 @@ static bw_status net_clone(store *base, store **out, bw_error *error)
     return net_store_new(net_of(base)->backend, out, error);
 }
 
+static bool net_about(store *base, store_facts *out)
+{
+    net_store *s = net_of(base);
+    (void)snprintf(out->name, sizeof out->name, "%s", s->backend->name);
+    s->backend->dialect->about(s->backend, out);
+    net_store_source(base, out->keys, sizeof out->keys);
+    out->has_clock = s->date_ms != 0;
+    out->skew_ms = out->has_clock ? s->date_ms - clock_wall_ms(clock_system()) : 0;
+    return true;
+}
+
+static void net_bucket(store *base, store_bucket *out)
+{
+    const net_dialect *dialect = net_of(base)->backend->dialect;
+    if (dialect->bucket != NULL)
+        dialect->bucket(base, out);
+    else
+        (void)snprintf(out->why, sizeof out->why, "this store does not tell what it is set to");
+}
+
 static const store_driver net_driver = {
     .name = "net",
     .submit = net_submit,
@@ -285,6 +306,8 @@ static const store_driver net_driver = {
     .wake = net_wake,
     .cancel = net_cancel,
     .take_back = net_take_back,
+    .about = net_about,
+    .bucket = net_bucket,
 };
 
 bw_status net_store_new(net_backend *b, store **out, bw_error *error)
@@ -295,7 +318,8 @@ bw_status net_store_new(net_backend *b, store **out, bw_error *error)
     http_options options = b->http;
     options.ca_file = b->ca_file;
     s->base = (store){.driver = &net_driver,
-                      .features = STORE_TAKES_BACK,
+                      .features =
+                          STORE_TAKES_BACK | (b->dialect->bucket != NULL ? STORE_TELLS_BUCKET : 0u),
                       .inflight_max = options.connections_max};
     const bw_status status = http_client_new(&options, &s->client, error);
     if (status != BW_OK) {

@@ -18,6 +18,7 @@
 #include "http/http_client.h"
 #include "http/uri.h"
 #include "store/driver.h"
+#include "store/store_about.h"
 #include "store_net/net_keyring.h"
 #include "store_net/net_outcome.h"
 
@@ -63,6 +64,10 @@ typedef struct net_dialect {
     bool (*end)(net_call *call);
     /** Optional: whether the request was refused because its keys have ended. */
     bool (*has_ended)(const net_call *call, const net_error *e);
+    /** What is known of the place, without a request. */
+    void (*about)(const net_backend *b, store_facts *out);
+    /** Optional: asks for what the bucket is set to. */
+    void (*bucket)(store *s, store_bucket *out);
     /** Forgets what an answer left in the call; at its end with `final` all memory. */
     void (*clear)(net_call *call, bool final);
     /** Frees a backend, which begins with a net_backend. */
@@ -109,6 +114,7 @@ struct net_store {
     op_queue complete;
     net_call *spare;
     size_t flying;
+    int64_t date_ms; /* of the last answer; 0: it had none */
 };
 
 /** Sets the common part of a backend up, with one reference, and no name. */

@@ -7,6 +7,7 @@
  *   s3_request.c   an operation as a signed request
  *   s3_answer.c    errors, listings, batch deletes
  *   s3_outcome.c   the table of answers
+ *   s3_bucket.c    what the bucket is, and is set to
  */
 #ifndef STORE_S3_S3_INTERNAL_H
 #define STORE_S3_S3_INTERNAL_H
@@ -65,6 +66,19 @@ static inline s3_backend *s3_backend_of(const net_call *call)
 }
 
 bw_status s3_request_build(net_call *call);
+void s3_about(const net_backend *net, store_facts *out);
+void s3_bucket(store *s, store_bucket *out);
+
+/** The rule of a lifecycle that is being read, and what of it goes to `out`. */
+typedef struct s3_rules {
+    store_bucket *out;
+    bool enabled, tagged, deletes, archives, moves, old_end;
+    char name[64];
+    char prefix[STORE_KEY_MAX + 1];
+} s3_rules;
+/** `rules` stays as long as the reader. */
+bw_status s3_rules_new(s3_rules *rules, store_bucket *out, xml **reader);
+
 void s3_answer_error(const net_call *call, net_error *out);
 bool s3_answer_sink(net_call *call, const uint8_t *bytes, size_t size);
 bool s3_answer_end(net_call *call);

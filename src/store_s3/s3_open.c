@@ -57,6 +57,8 @@ const net_dialect s3_dialect = {
     .sink = s3_answer_sink,
     .end = s3_answer_end,
     .has_ended = s3_answer_has_ended,
+    .about = s3_about,
+    .bucket = s3_bucket,
     .clear = clear_call,
     .free_backend = free_backend,
 };

@@ -15,6 +15,8 @@ static const net_outcome rows[] = {
     CODE("OperationAborted", RETRY, RETRY, IO, "", "API"),
     CODE("NoSuchKey", RETRY, NOT_FOUND, NOT_FOUND, "", "API; of a create: conditional"),
     CODE("NoSuchVersion", RETRY, NOT_FOUND, NOT_FOUND, "", "API"),
+    /* Of the bucket: there are no rules. */
+    CODE("NoSuchLifecycleConfiguration", FATAL, NOT_FOUND, NOT_FOUND, "", "API"),
     CODE("NoSuchBucket", FATAL, FATAL, IO, "; make the bucket first", "API"),
     CODE("InvalidRange", FATAL, FATAL, CORRUPT, "", "API"),
 

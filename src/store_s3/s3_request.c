@@ -67,6 +67,13 @@ static void put_batch(s3_call *call)
     s3_delete_body(&call->body, b->prefix, call->net.op->keys, call->net.op->key_count);
 }
 
+/* A setting of the bucket: ?lifecycle, ?versioning. */
+static void put_setting(s3_call *call)
+{
+    buf_put_text(&call->path, s3_backend_of(&call->net)->folder);
+    buf_printf(&call->query, "%s=", call->net.op->key);
+}
+
 /* What is asked; false when it does not fit. */
 static bool put_target(s3_call *call)
 {
@@ -82,6 +89,8 @@ static bool put_target(s3_call *call)
         put_batch(call);
     } else if (call->net.op->kind == STORE_LIST) {
         put_list(call);
+    } else if (call->net.op->kind == STORE_GET && call->net.op->of_bucket) {
+        put_setting(call);
     } else {
         put_path(call);
     }

@@ -150,7 +150,7 @@ class Doctor(harness.CliTest):
 
     def test_where_nothing_can_be(self):
         self.refused("INVALID", "doctor", "file://host/x")
-        self.refused("UNSUPPORTED", "doctor", "s3://bucket/x")
+        self.refused("UNSUPPORTED", "doctor", "ftp://bucket/x")
         self.refused("INVALID", "doctor")
         (self.folder / "file").write_bytes(b"x")
         self.refused("IO", "doctor", f"file://{self.folder}/file/x")

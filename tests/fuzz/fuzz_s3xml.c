@@ -1,9 +1,10 @@
 // SPDX-FileCopyrightText: The BatchWeave authors
 // SPDX-License-Identifier: Apache-2.0
-/* What S3 says in XML: the same bytes as a page of a listing, as the outcome of a batch delete, and
- * as an error, whole and in two pieces. The first byte says where they are cut. */
+/* What S3 says in XML: the same bytes as a page of a listing, as the outcome of a batch delete, as
+ * the rules of a bucket, and as an error, whole and in two pieces. The first byte says where they
+ * are cut. */
 #include "fuzz.h"
-#include "store_s3/s3_xml.h"
+#include "store_s3/s3_internal.h"
 #include <string.h>
 
 /* An element makes an entry of a few words at most. */
@@ -62,6 +63,23 @@ static void try_page(const uint8_t *data, size_t size, size_t cut)
     store_list_free(&pieces);
 }
 
+static void try_rules(const uint8_t *data, size_t size, size_t cut)
+{
+    static store_bucket bucket;
+    static s3_rules rules;
+    xml *x = NULL;
+    memset(&bucket, 0, sizeof bucket);
+    PROMISE(s3_rules_new(&rules, &bucket, &x) == BW_OK);
+    const bw_status status = feed(x, data, size, cut);
+    PROMISE(bucket.rule_count <= STORE_RULES_MAX);
+    PROMISE(status != BW_OK || bucket.rules != STORE_OFF || bucket.rule_count == 0);
+    for (uint32_t i = 0; i < bucket.rule_count; i++) {
+        PROMISE(strnlen(bucket.list[i].name, sizeof bucket.list[i].name) <
+                sizeof bucket.list[i].name);
+        PROMISE(strnlen(bucket.list[i].prefix, STORE_KEY_MAX + 1) <= STORE_KEY_MAX);
+    }
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     if (size == 0)
@@ -70,6 +88,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     data++;
     size--;
     try_page(data, size, cut);
+    try_rules(data, size, cut);
     s3_deleted deleted;
     xml *x = NULL;
     PROMISE(s3_deleted_new(&deleted, &x) == BW_OK);

@@ -99,12 +99,71 @@ static void test_pages_that_are_none(void **state)
     }
 }
 
+/* ---- what a bucket is set to ---- */
+
+typedef struct setting {
+    const char *text;
+    bw_status status;
+    store_known rules, versions;
+    uint32_t count;
+    store_rule_does does;
+    const char *prefix;
+    bool old_end;
+    uint64_t kept_s;
+} setting;
+
+#define RULE(action, condition)                                                                    \
+    "{\"lifecycle\":{\"rule\":[{\"action\":{" action "},\"condition\":{" condition "}}]}}"
+
+static void test_settings_of_a_bucket(void **state)
+{
+    (void)state;
+    static const setting rows[] = {
+        {"{}", BW_OK, STORE_OFF, STORE_OFF, 0, STORE_RULE_DELETES, "", false, 0},
+        {"{\"versioning\":{\"enabled\":true},\"softDeletePolicy\":{\"retentionDurationSeconds\":"
+         "\"604800\"}}",
+         BW_OK, STORE_OFF, STORE_ON, 0, STORE_RULE_DELETES, "", false, 604800},
+        {"{\"versioning\":{\"enabled\":false}}", BW_OK, STORE_OFF, STORE_OFF, 0, STORE_RULE_DELETES,
+         "", false, 0},
+        {RULE("\"type\":\"Delete\"", "\"age\":30"), BW_OK, STORE_ON, STORE_OFF, 1,
+         STORE_RULE_DELETES, "", false, 0},
+        {RULE("\"type\":\"Delete\"", "\"age\":30,\"matchesPrefix\":[\"run/\",\"x\"]"), BW_OK,
+         STORE_ON, STORE_OFF, 2, STORE_RULE_DELETES, "run/", false, 0},
+        {RULE("\"type\":\"SetStorageClass\",\"storageClass\":\"COLDLINE\"", "\"age\":30"), BW_OK,
+         STORE_ON, STORE_OFF, 1, STORE_RULE_MOVES, "", false, 0},
+        {RULE("\"type\":\"Delete\"", "\"isLive\":false"), BW_OK, STORE_OFF, STORE_OFF, 0,
+         STORE_RULE_DELETES, "", true, 0},
+        {RULE("\"type\":\"Delete\"", "\"numNewerVersions\":2"), BW_OK, STORE_OFF, STORE_OFF, 0,
+         STORE_RULE_DELETES, "", true, 0},
+        {RULE("\"type\":\"Delete\"", "\"daysSinceNoncurrentTime\":2"), BW_OK, STORE_OFF, STORE_OFF,
+         0, STORE_RULE_DELETES, "", true, 0},
+        {RULE("\"type\":\"AbortIncompleteMultipartUpload\"", "\"age\":3"), BW_OK, STORE_OFF,
+         STORE_OFF, 0, STORE_RULE_DELETES, "", false, 0},
+        {"", BW_CORRUPT, STORE_UNREADABLE, STORE_UNREADABLE, 0, STORE_RULE_DELETES, "", false, 0},
+        {"[]", BW_CORRUPT, STORE_UNREADABLE, STORE_UNREADABLE, 0, STORE_RULE_DELETES, "", false, 0},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const setting *row = &rows[i];
+        store_bucket b = {.rules = STORE_UNREADABLE};
+        assert_int_equal(gcs_bucket_parse(&b, row->text, strlen(row->text)), row->status);
+        if (b.rules != row->rules || b.versions != row->versions || b.rule_count != row->count ||
+            b.old_end != row->old_end || b.kept_s != row->kept_s)
+            fail_msg("%s: rules %d, versions %d, %u, old %d", row->text, b.rules, b.versions,
+                     b.rule_count, b.old_end);
+        if (row->count > 0) {
+            assert_int_equal(b.list[0].does, row->does);
+            assert_string_equal(b.list[0].prefix, row->prefix);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_errors),
         cmocka_unit_test(test_a_page),
         cmocka_unit_test(test_pages_that_are_none),
+        cmocka_unit_test(test_settings_of_a_bucket),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

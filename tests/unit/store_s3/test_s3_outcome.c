@@ -23,6 +23,7 @@ static const expected rows[] = {
     {409, "OperationAborted", STORE_RETRY, STORE_RETRY, BW_IO},
     {404, "NoSuchKey", STORE_RETRY, STORE_NOT_FOUND, BW_NOT_FOUND},
     {404, "NoSuchVersion", STORE_RETRY, STORE_NOT_FOUND, BW_NOT_FOUND},
+    {404, "NoSuchLifecycleConfiguration", STORE_FATAL, STORE_NOT_FOUND, BW_NOT_FOUND},
     {404, "NoSuchBucket", STORE_FATAL, STORE_FATAL, BW_IO},
     {416, "InvalidRange", STORE_FATAL, STORE_FATAL, BW_CORRUPT},
     {403, "AccessDenied", STORE_FATAL, STORE_DENIED, BW_DENIED},
