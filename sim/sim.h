@@ -25,6 +25,7 @@ typedef struct process process;
 typedef struct flight flight;
 typedef struct vstore vstore;
 typedef struct history history;
+typedef struct tape tape;
 
 typedef enum event_kind {
     EVENT_APPLY, /* a request reaches the store */
@@ -95,6 +96,8 @@ typedef struct sim {
     process *processes[PROCESSES_MAX];
     struct job *jobs[GROUPS_HERE_MAX];
     struct month *month; /* NULL: a seed */
+    tape *tape;          /* NULL: none */
+    bool *taken;         /* of its beats, when it is played */
 
     uint64_t requests, handled;
     uint64_t trace; /* hash of everything that happened */
@@ -133,6 +136,7 @@ typedef struct sim_options {
     uint32_t thin;       /* faults are 2^thin times rarer */
     bool only_faults;    /* ends when the faults do: nothing is asked of what follows */
     struct month *month; /* not a seed: days of it */
+    tape *tape;          /* recorded, or played */
 } sim_options;
 
 void simulate(uint64_t seed, const sim_options *options, sim_result *result);
