@@ -17,7 +17,7 @@ enum salt { SALT_OUT = 100, SALT_BACK, SALT_SPLIT, SALT_DELAY, SALT_AGAIN, SALT_
 #define LONG_DELAY_NS (30 * NS_PER_S)
 #define STORM_DELAY_MIN_NS (300 * NS_PER_MS)
 #define STORM_DELAY_NS (4 * NS_PER_S)
-/* Worth a line of the story when no fault says so. */
+/* Worth a line of the story where schedule is no fault. */
 #define LONG_WAIT_NS (300 * NS_PER_MS)
 #define SPELL_NS (400 * NS_PER_MS)
 /* Of a request's place in the seed, when its answer is meant: no life has so many requests. */
@@ -346,8 +346,10 @@ void network_send(process *p, const machine_request *request, bool own, uint64_t
         sim_schedule(s, apply_ns, EVENT_APPLY, f, NULL);
     else
         sim_schedule(s, reply_ns, EVENT_REPLY, f, NULL);
-    if (f->beat != NULL && reply_ns - s->now_ns > LONG_WAIT_NS)
-        story(s, p, "waits %lld ms for %s %s", (long long)((reply_ns - s->now_ns) / NS_PER_MS),
+    const int64_t wait_ns = reply_ns - s->now_ns;
+    s->waits += wait_ns > LONG_WAIT_NS;
+    if (f->beat != NULL && wait_ns > LONG_WAIT_NS)
+        story(s, p, "waits %lld ms for %s %s", (long long)(wait_ns / NS_PER_MS),
               store_op_name(f->kind), f->object != NULL ? f->object->key.text : "…");
     f->sent_ns = reply_ns; /* from now on: when the answer is due */
     process_boundary(p);

@@ -10,10 +10,10 @@
 #define CLASS_SHIFT 56
 #define PROCESS_SHIFT 48
 /* Parts of the time there is. */
-#define UNTIL_SMALL 0.4
-#define UNTIL_CLASSES 0.6
-#define UNTIL_PROCESSES 0.7
-#define UNTIL_FEWEST 0.85
+#define UNTIL_SMALL 0.35
+#define UNTIL_CLASSES 0.45
+#define UNTIL_PROCESSES 0.5
+#define UNTIL_FEWEST 0.6
 /* Of the whole time, for one class or process. */
 #define ONE_TRY 0.02
 #define THIN_MAX 4u

@@ -99,9 +99,9 @@ typedef struct sim {
     tape *tape;          /* NULL: none */
     bool *taken;         /* of its beats, when it is played */
 
-    uint64_t requests, handled;
-    uint64_t trace; /* hash of everything that happened */
-    bool story;     /* tell it on stdout */
+    uint64_t requests, handled, waits; /* more than 0.3 s for an answer */
+    uint64_t trace;                    /* hash of everything that happened */
+    bool story;                        /* tell it on stdout */
     bool only_faults;
     bool violated;
     char invariant[16];
@@ -116,6 +116,7 @@ typedef struct sim_result {
     char invariant[16];
     char violation[VIOLATION_BYTES];
     uint64_t versions, steps, commits, faults, requests, slices, blocks_retired, rollbacks, sweeps;
+    uint64_t waits;
     int64_t virtual_ns;
     uint64_t fault_hits[FAULT_CLASSES];
     uint64_t marks[MARK_COUNT];

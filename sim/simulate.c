@@ -327,6 +327,7 @@ static void sum_up(sim *s, sim_result *r)
     r->versions = vstore_newest(s->store);
     r->faults = faults_total(&s->faults);
     r->requests = s->requests;
+    r->waits = s->waits;
     r->blocks_retired = vstore_retired(s->store);
     r->virtual_ns = s->now_ns;
     memcpy(r->fault_hits, s->faults.hits, sizeof r->fault_hits);
