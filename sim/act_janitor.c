@@ -98,8 +98,7 @@ static void acted(process *p, janitor *o)
     const commit_report *r = commit_reported(o->commit);
     process_count_chain(p);
     check_proved(p, chain_held(o->chain), false);
-    check_ended(p, o->attempts_from, r->end == COMMIT_DONE ? r->version : 0,
-                r->open_unknown ? &r->nonce : NULL, false);
+    check_ended(p, o->attempts_from, r, false);
     const bool removes = o->intent.kind == INTENT_GROUP_RM;
     MARK_IF(s, GROUP_REMOVED, removes && r->end == COMMIT_DONE);
     if (r->end == COMMIT_DONE || r->end == COMMIT_LOST)

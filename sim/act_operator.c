@@ -183,8 +183,7 @@ static void sealed(process *p, sealer *o)
     process_count_chain(p);
     if (chain_held(o->chain) != NULL)
         check_proved(p, chain_held(o->chain), false);
-    check_ended(p, o->attempts_from, r->end == COMMIT_DONE ? r->version : 0,
-                r->open_unknown ? &r->nonce : NULL, false);
+    check_ended(p, o->attempts_from, r, false);
     MARK_IF(s, SEAL_REFUSED, r->status == BW_SEAL_REFUSED);
     MARK_IF(s, SEAL_FORCED, r->end == COMMIT_DONE && o->intent.seal.force);
     const bool early = r->status == BW_NO_NAMESPACE || r->status == BW_NOT_READY;

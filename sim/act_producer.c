@@ -271,8 +271,7 @@ static void open_ended(process *p, producer *d)
     }
     if (!d->told) {
         d->told = true;
-        check_ended(p, d->attempts_from, r->end == COMMIT_DONE ? r->version : 0,
-                    r->open_unknown ? &r->nonce : NULL, false);
+        check_ended(p, d->attempts_from, r, false);
         MARK_IF(s, OPEN_ALREADY, r->end == COMMIT_DONE && c->created + c->exists_ours == 0);
         MARK_IF(s, WITNESS_FENCED, c->witness_fenced > 0);
     }

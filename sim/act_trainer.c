@@ -337,8 +337,7 @@ static void commit_over(process *p, trainer *t)
     process_count_chain(p);
     if (chain_held(t->chain) != NULL)
         check_proved(p, chain_held(t->chain), false);
-    check_ended(p, t->attempts_from, r->end == COMMIT_DONE ? r->version : 0,
-                r->open_unknown ? &r->nonce : NULL, true);
+    check_ended(p, t->attempts_from, r, true);
     if (r->end == COMMIT_LOST)
         trainer_commit(p, t);
     else if (r->end != COMMIT_DONE)

@@ -12,6 +12,7 @@
 #define SIM_CHECK_H
 
 #include "history.h"
+#include "protocol/commit.h"
 
 /* ---- the store ---- */
 void check_created(sim *s, object *o, const flight *f);
@@ -127,10 +128,9 @@ void check_fenced(process *p, uint32_t id, const token128 *token);
 void check_acked(process *p, tgb *t, uint64_t step, uint64_t version);
 /** Told that it is definitely lost. */
 void check_lost(process *p, tgb *t);
-/** A commit ended: `from` is the first attempt of it; made at `version` (0: not), or still open
- * with `open` (NULL: none). Of a launch or a pin, which may be undone, nothing is said of attempts
- * whose block was retired. */
-void check_ended(process *p, size_t from, uint64_t version, const token128 *open, bool undoable);
+/** A commit ended: `from` is the first attempt of it. Of a launch or a pin, which may be undone,
+ * nothing is said of attempts whose block was retired. */
+void check_ended(process *p, size_t from, const commit_report *r, bool undoable);
 /** Refused because sealed or finished: is it? */
 void check_sealed(process *p);
 void check_finished(process *p, uint32_t id, uint64_t offset);

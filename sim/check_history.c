@@ -103,16 +103,16 @@ void check_lost(process *p, tgb *t)
                     p->name, t->seq, t->step);
 }
 
-void check_ended(process *p, size_t from, uint64_t version, const token128 *open, bool undoable)
+void check_ended(process *p, size_t from, const commit_report *r, bool undoable)
 {
     sim *s = p->sim;
     history *h = s->history;
     for (size_t i = from; i < h->attempt_count; i++) {
         attempt_note *a = &h->attempts[i];
-        const bool made = version == a->version;
+        const bool made = r->end == COMMIT_DONE && r->version == a->version;
         const bool unsaid = undoable && vstore_is_retired(s, a->version);
         if (a->process == p->index && a->life == p->life && !made && !unsaid &&
-            (open == NULL || !token_equal(open, &a->nonce)))
+            !(r->open_unknown && token_equal(&r->nonce, &a->nonce)))
             a->lost = true;
         const model *m = model_of(s);
         if (a->lost && a->version < m->version_count &&

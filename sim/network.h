@@ -32,8 +32,9 @@ struct flight {
     uint64_t offset, length; /* of a read; length 0: the whole */
     uint64_t where;          /* names it in the seed */
     int64_t sent_ns;
-    bool held;   /* it waited in a frozen process */
-    bool waited; /* its answer did */
+    const struct beat *beat; /* what it was on the tape that is played; NULL: nothing */
+    bool held;               /* it waited in a frozen process */
+    bool waited;             /* its answer did */
 
     /* what will become of it */
     bool applies, late;

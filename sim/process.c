@@ -6,6 +6,7 @@
 #include "base/invariant.h"
 #include "check.h"
 #include "network.h"
+#include "tape.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -129,7 +130,10 @@ void process_doom(process *p)
 void process_boundary(process *p)
 {
     sim *s = p->sim;
-    if (!p->alive || p->doomed || !fault_fires(s, FAULT_KILL, process_where(p, p->boundaries++)))
+    if (!p->alive || p->doomed)
+        return;
+    const uint64_t where = process_where(p, p->boundaries++);
+    if (!(s->tape != NULL ? tape_kills(p, where) : fault_fires(s, FAULT_KILL, where)))
         return;
     fault_hit(s, FAULT_KILL);
     p->doomed = true;

@@ -54,7 +54,8 @@ struct process {
     int64_t wake_ns;  /* the earliest wake that is scheduled */
     uint32_t requests;
     uint32_t boundaries;
-    rng random; /* of this life */
+    int64_t boundary_at; /* the last of them, on a tape */
+    rng random;          /* of this life */
     machine machine;
     chain *chain; /* of the machine; for the counters */
     chain_counts counted;

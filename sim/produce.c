@@ -366,8 +366,7 @@ static void tell(process *p, producer *d)
     d->committing = false;
     process_count_chain(p);
     check_proved(p, chain_held(d->chain), false);
-    check_ended(p, d->attempts_from, r->end == COMMIT_DONE ? r->version : 0,
-                r->open_unknown ? &r->nonce : NULL, false);
+    check_ended(p, d->attempts_from, r, false);
     if (s->plan.turns)
         turns_committed(p, r);
     count_ends(s, d, r);

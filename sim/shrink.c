@@ -4,14 +4,16 @@
 
 #include "base/alloc.h"
 #include "campaign.h"
+#include "tape.h"
 #include <string.h>
 
 #define CLASS_SHIFT 56
+#define PROCESS_SHIFT 48
 /* Parts of the time there is. */
-#define UNTIL_SMALL 0.4
-#define UNTIL_CLASSES 0.6
-#define UNTIL_PROCESSES 0.7
-#define UNTIL_FEWEST 0.85
+#define UNTIL_SMALL 0.35
+#define UNTIL_CLASSES 0.45
+#define UNTIL_PROCESSES 0.5
+#define UNTIL_FEWEST 0.6
 /* Of the whole time, for one class or process. */
 #define ONE_TRY 0.02
 #define THIN_MAX 4u
@@ -42,10 +44,13 @@ static bool look_for_small(shrunk *s, const span *w)
 {
     static const uint32_t versions[] = {12, 24, 48, 96, 200};
     const size_t count = sizeof versions / sizeof *versions;
-    for (size_t i = 0; i < count; i++) {
+    /* What broke when faults were over may break before, and most of it is found sooner there. */
+    for (size_t i = 0; i < 2 * count; i++) {
         setting with = s->best->setting;
-        with.versions = versions[i];
-        if (hunt(s, &with, true, at(w, UNTIL_SMALL * (double)(i + 1) / (double)count)))
+        with.versions = versions[i / 2];
+        with.dice = s->trials; /* others than before */
+        with.only_faults |= s->best->ended && i % 2 == 0;
+        if (hunt(s, &with, true, at(w, UNTIL_SMALL * (double)(i + 1) / (double)(2 * count))))
             return true;
     }
     return false;
@@ -93,21 +98,44 @@ static void fewest(shrunk *s, const span *w)
     }
 }
 
-/* Leaves out [from, to) of the faults; true when it still fails. */
-static bool try_without(shrunk *s, size_t from, size_t to, trial *t)
+/* Some of the faults: of [from, to) in the order of time, those that look like this. */
+typedef struct part {
+    size_t from, to;
+    uint64_t mask, like;
+} part;
+
+static bool is_in(const part *p, const trial *t, size_t i)
+{
+    return i >= p->from && i < p->to && (t->fired[i] & p->mask) == p->like;
+}
+
+/* True when it still fails without this part. */
+static bool try_without(shrunk *s, const part *out, trial *t)
 {
     trial *best = s->best;
-    const size_t left = best->fired_count - (to - from);
-    uint64_t *kept = sim_alloc((left + 1) * sizeof *kept);
-    memcpy(kept, best->fired, from * sizeof *kept);
-    memcpy(kept + from, best->fired + to, (best->fired_count - to) * sizeof *kept);
-    s->trials++;
-    trial_run(&best->setting, kept, left, false, t);
+    uint64_t *kept = sim_alloc((best->fired_count + 1) * sizeof *kept);
+    size_t left = 0;
+    for (size_t i = 0; i < best->fired_count; i++)
+        if (!is_in(out, best, i))
+            kept[left++] = best->fired[i];
+    const bool any = left < best->fired_count;
+    s->trials += any;
+    if (any)
+        trial_run(&best->setting, kept, left, false, t);
     mem_free(kept);
-    if (!trial_fails(t, s->invariant))
+    if (!any || !trial_fails(t, s->invariant))
         return false;
     trial_copy(best, t); /* often with fewer than were allowed */
     return true;
+}
+
+/* All at once that have the same in this byte of their names. */
+static void without_alike(shrunk *s, int shift, uint64_t count, double until, trial *t)
+{
+    for (uint64_t i = 0; i < count && campaign_clock() < until; i++) {
+        const part alike = {0, SIZE_MAX, (uint64_t)0xff << shift, i << shift};
+        (void)try_without(s, &alike, t);
+    }
 }
 
 /* True when something was left out. */
@@ -116,16 +144,34 @@ static bool backwards(shrunk *s, size_t size, double until, trial *t)
     bool changed = false;
     for (size_t to = s->best->fired_count; to > 0 && campaign_clock() < until;) {
         const size_t from = to > size ? to - size : 0;
-        changed |= try_without(s, from, to, t);
+        changed |= try_without(s, &(part){.from = from, .to = to}, t);
         to = from < s->best->fired_count ? from : s->best->fired_count;
     }
     return changed;
+}
+
+/* The schedule of the best run is pinned, where that alone makes no difference. */
+static void keep_schedule(shrunk *s, trial *t)
+{
+    setting *with = &s->best->setting;
+    with->tape = trial_tape();
+    trial_run(with, NULL, 0, false, t);
+    tape_rewind(with->tape);
+    trial_run(with, s->best->fired, s->best->fired_count, false, t);
+    s->trials += 2;
+    if (trial_fails(t, s->invariant))
+        return;
+    trial_tape_free(with->tape);
+    with->tape = NULL;
 }
 
 static void leave_out(shrunk *s, const span *w)
 {
     const double until = at(w, 1);
     trial *t = trial_new();
+    keep_schedule(s, t);
+    without_alike(s, CLASS_SHIFT, FAULT_CLASSES, until, t);
+    without_alike(s, PROCESS_SHIFT, PROCESSES_MAX, until, t);
     for (size_t size = (s->best->fired_count + 1) / 2; size > 0; size /= 2)
         while (backwards(s, size, until, t) && size == 1)
             continue;
@@ -157,5 +203,6 @@ void shrink(uint64_t seed, double seconds_max, shrunk *out)
 
 void shrunk_free(shrunk *s)
 {
+    trial_tape_free(s->best->setting.tape);
     trial_free(s->best);
 }

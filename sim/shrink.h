@@ -9,8 +9,9 @@
  *   then with whole classes of faults and whole processes left out;
  *   then for the run with the fewest faults, and with faults made rarer.
  *
- * Of the best run the dice are kept and faults are left out from the end of time backwards, halves
- * first, single ones last: the later a fault, the less hangs on it.
+ * Of the best run dice and schedule are kept (tape.h), and faults are left out: all of one class,
+ * all of one process, then from the end of time backwards, halves first, single ones last, since
+ * the later a fault, the less hangs on it.
  */
 #ifndef SIM_SHRINK_H
 #define SIM_SHRINK_H

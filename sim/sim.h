@@ -25,6 +25,7 @@ typedef struct process process;
 typedef struct flight flight;
 typedef struct vstore vstore;
 typedef struct history history;
+typedef struct tape tape;
 
 typedef enum event_kind {
     EVENT_APPLY, /* a request reaches the store */
@@ -95,10 +96,12 @@ typedef struct sim {
     process *processes[PROCESSES_MAX];
     struct job *jobs[GROUPS_HERE_MAX];
     struct month *month; /* NULL: a seed */
+    tape *tape;          /* NULL: none */
+    bool *taken;         /* of its beats, when it is played */
 
-    uint64_t requests, handled;
-    uint64_t trace; /* hash of everything that happened */
-    bool story;     /* tell it on stdout */
+    uint64_t requests, handled, waits; /* more than 0.3 s for an answer */
+    uint64_t trace;                    /* hash of everything that happened */
+    bool story;                        /* tell it on stdout */
     bool only_faults;
     bool violated;
     char invariant[16];
@@ -113,6 +116,7 @@ typedef struct sim_result {
     char invariant[16];
     char violation[VIOLATION_BYTES];
     uint64_t versions, steps, commits, faults, requests, slices, blocks_retired, rollbacks, sweeps;
+    uint64_t waits;
     int64_t virtual_ns;
     uint64_t fault_hits[FAULT_CLASSES];
     uint64_t marks[MARK_COUNT];
@@ -133,6 +137,7 @@ typedef struct sim_options {
     uint32_t thin;       /* faults are 2^thin times rarer */
     bool only_faults;    /* ends when the faults do: nothing is asked of what follows */
     struct month *month; /* not a seed: days of it */
+    tape *tape;          /* recorded, or played */
 } sim_options;
 
 void simulate(uint64_t seed, const sim_options *options, sim_result *result);

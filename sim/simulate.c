@@ -8,6 +8,7 @@
 #include "check.h"
 #include "month.h"
 #include "network.h"
+#include "tape.h"
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -281,6 +282,13 @@ static void calm(sim *s)
     }
 }
 
+static bool is_safety_over(const sim *s)
+{
+    const bool over = vstore_newest(s->store) >= s->plan.versions ||
+                      s->now_ns >= s->plan.safety_ns || act_all_left(s);
+    return s->tape != NULL ? tape_is_over(s->tape, s->now_ns, over) : over;
+}
+
 static void run(sim *s)
 {
     int64_t look_ns = 0, end_ns = TIME_NEVER;
@@ -296,8 +304,7 @@ static void run(sim *s)
         if (s->now_ns < look_ns)
             continue;
         look_ns = s->now_ns + sim_pace(s, LOOK_NS);
-        if (s->phase == PHASE_SAFETY && (vstore_newest(s->store) >= s->plan.versions ||
-                                         s->now_ns >= s->plan.safety_ns || act_all_left(s))) {
+        if (s->phase == PHASE_SAFETY && is_safety_over(s)) {
             calm(s);
             end_ns = s->now_ns + sim_pace(s, LIVENESS_NS);
             if (s->only_faults)
@@ -320,6 +327,7 @@ static void sum_up(sim *s, sim_result *r)
     r->versions = vstore_newest(s->store);
     r->faults = faults_total(&s->faults);
     r->requests = s->requests;
+    r->waits = s->waits;
     r->blocks_retired = vstore_retired(s->store);
     r->virtual_ns = s->now_ns;
     memcpy(r->fault_hits, s->faults.hits, sizeof r->fault_hits);
@@ -335,6 +343,9 @@ void simulate(uint64_t seed, const sim_options *options, sim_result *result)
     s->story = options->story;
     s->only_faults = options->only_faults;
     s->month = options->month;
+    s->tape = options->tape;
+    if (s->tape != NULL && s->tape->plays)
+        s->taken = sim_alloc(s->tape->count * sizeof *s->taken);
     rng_seed(&s->random, seed);
     draw_plan(s, options);
     faults_open(s);
@@ -369,5 +380,6 @@ void simulate(uint64_t seed, const sim_options *options, sim_result *result)
     for (uint32_t i = 0; i < GROUPS_HERE_MAX; i++)
         mem_free(s->jobs[i]);
     mem_free(s->heap);
+    mem_free(s->taken);
     mem_free(s);
 }

@@ -48,8 +48,9 @@ void shrink_tell(uint64_t seed, const shrunk *s)
     const trial *best = s->best;
     printf("seed %" PRIu64 " breaks %s with %zu faults\n", seed, s->invariant, s->before);
     tell_setting(seed, &best->setting);
-    printf("%s\n%zu faults are enough (%u trials, %.1f s):\n", best->result.violation,
-           best->fired_count, s->trials, s->seconds);
+    printf("%s\n%zu faults and %" PRIu64
+           " waits of more than 0.3 s are enough (%u trials, %.1f s):\n",
+           best->result.violation, best->fired_count, best->result.waits, s->trials, s->seconds);
     for (size_t i = 0; i < best->fired_count && i < STORY_LINES / 2; i++) {
         const uint64_t id = best->fired[i];
         const fault_class class = (fault_class)(id >> CLASS_SHIFT);

@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "campaign.h"
+#include "tape.h"
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -45,6 +46,17 @@ void trial_copy(trial *to, const trial *from)
     memcpy(to->fired, from->fired, from->fired_count * sizeof *from->fired);
 }
 
+tape *trial_tape(void)
+{
+    return share(sizeof(struct tape));
+}
+
+void trial_tape_free(tape *t)
+{
+    if (t != NULL)
+        (void)munmap(t, sizeof *t);
+}
+
 static int by_id(const void *a, const void *b)
 {
     const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
@@ -60,6 +72,7 @@ static void run_here(const setting *s, const uint64_t *kept, size_t count, bool 
                                  .absent = s->absent,
                                  .thin = s->thin,
                                  .only_faults = s->only_faults,
+                                 .tape = s->tape,
                                  .kept = kept,
                                  .kept_count = count,
                                  .fired = t->fired,

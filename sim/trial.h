@@ -17,6 +17,7 @@ typedef struct setting {
     uint32_t versions, absent, thin;
     uint64_t left_out;
     bool only_faults;
+    tape *tape; /* recorded, or played; NULL: none */
 } setting;
 
 typedef struct trial {
@@ -29,6 +30,9 @@ typedef struct trial {
 
 trial *trial_new(void);
 void trial_free(trial *t);
+/** An empty tape that a trial can record on. */
+tape *trial_tape(void);
+void trial_tape_free(tape *t);
 void trial_copy(trial *to, const trial *from);
 /** Runs `s` with the faults in `kept` (any order), or with all that are drawn when it is NULL.
  * `story` also tells it on stdout. */

@@ -2,7 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The same seed is the same simulation; what a fault is called does not depend on other faults; a
  * seed shrinks to the faults that are asked for. */
+#include "base/alloc.h"
 #include "campaign.h"
+#include "tape.h"
 #include "trial.h"
 
 #include <setjmp.h>
@@ -16,6 +18,7 @@
 #define SEEDS 24u
 #define FIRED_MAX FAULTS_MAX
 #define PLAN_OF 16u
+#define CLASS_SHIFT 56
 
 static void a_seed_is_the_same_twice(void **state)
 {
@@ -99,6 +102,49 @@ static void dice_are_thrown_for_one_plan(void **state)
     trial_free(again);
 }
 
+static size_t without_slow(const trial *t, uint64_t *kept)
+{
+    size_t left = 0;
+    for (size_t i = 0; i < t->fired_count; i++) {
+        const fault_class class = (fault_class)(t->fired[i] >> CLASS_SHIFT);
+        if (class != FAULT_SLOW && class != FAULT_SLOW_REPLY)
+            kept[left++] = t->fired[i];
+    }
+    return left;
+}
+
+/* On a tape a run is what it is without; played with all its faults it is the same run, and with
+ * all but the slow requests, too, since how long they took is on the tape. */
+static void a_tape_keeps_the_schedule(void **state)
+{
+    (void)state;
+    trial *own = trial_new(), *recorded = trial_new(), *played = trial_new();
+    uint64_t *kept = sim_alloc(FAULTS_MAX * sizeof *kept);
+    size_t slow = 0;
+    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+        setting s = {.seed = seed, .versions = 60};
+        trial_run(&s, NULL, 0, false, own);
+        s.tape = trial_tape();
+        trial_run(&s, NULL, 0, false, recorded);
+        assert_memory_equal(&recorded->result, &own->result, sizeof own->result);
+        tape_rewind(s.tape);
+        trial_run(&s, own->fired, own->fired_count, false, played);
+        assert_memory_equal(&played->result, &own->result, sizeof own->result);
+        assert_int_equal(played->fired_count, own->fired_count);
+        const size_t left = without_slow(own, kept);
+        trial_run(&s, kept, left, false, played);
+        assert_int_equal(played->result.trace, own->result.trace);
+        assert_int_equal(played->result.virtual_ns, own->result.virtual_ns);
+        slow += own->fired_count - left;
+        trial_tape_free(s.tape);
+    }
+    assert_true(slow > SEEDS);
+    mem_free(kept);
+    trial_free(own);
+    trial_free(recorded);
+    trial_free(played);
+}
+
 /* Nothing is found where nothing fails, and what was there is left alone. */
 static void a_hunt_in_vain(void **state)
 {
@@ -121,6 +167,7 @@ int main(void)
         cmocka_unit_test(seeds_differ),
         cmocka_unit_test(kept_faults_are_the_ones_that_happen),
         cmocka_unit_test(dice_are_thrown_for_one_plan),
+        cmocka_unit_test(a_tape_keeps_the_schedule),
         cmocka_unit_test(a_hunt_in_vain),
     };
     return cmocka_run_group_tests_name("sim_determinism", tests, NULL, NULL);
