@@ -319,6 +319,19 @@ def fuzz_section(seconds, least):
     return section
 
 
+def head_commit():
+    """The commit that is checked; "" without a history."""
+    done = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, text=True, capture_output=True, check=False)
+    return done.stdout.strip() if done.returncode == 0 else ""
+
+
+def fresh_seed(by_commit):
+    """The first of seeds that nobody has run: by the commit, so that who runs it again runs the same ones, or by the
+    clock."""
+    commit = head_commit() if by_commit else ""
+    return int(commit[:10], 16) * 1000 if commit else int(time.time()) * 1000
+
+
 def simulator_section(seeds, minutes):
     """Seeds never run before, and those that once failed; then one trace under every build."""
     def section(run):
@@ -327,17 +340,13 @@ def simulator_section(seeds, minutes):
             return
         program = f"{folder}/sim/bw-sim"
         run.tests([program, "--file", "tests/sim/regression.txt"])
-        # The first tier runs one range again and again, so that what it says is about the change; the second runs
-        # seeds that nobody has seen. To be fresh in the first, too, once 50,000 fresh ones in a row have passed.
-        fresh = int(time.time()) * 1000 if seeds > 5000 else 1795985948000
+        fresh = fresh_seed(by_commit=seeds <= 5000)
         run.tests(["env", f"BATCHWEAVE={folder}/cli/batchweave", program, "--month", "--seed", str(fresh),
                    "--days", "30" if seeds > 5000 else "2", "--verify", "sim/verify"], show=40)
         print(f"    sim/run --from {fresh} --seeds {seeds} --marks", flush=True)
         words = [program, "--from", str(fresh), "--seeds", str(seeds), "--seconds", str(int(minutes * 60)), "--marks"]
         if seeds > 5000:
-            commit = subprocess.run(["git", "rev-parse", "--short=7", "HEAD"], cwd=ROOT, text=True,
-                                    stdout=subprocess.PIPE, check=True).stdout.strip()
-            words += ["--log", "docs/seeds.tsv", "--commit", commit]
+            words += ["--log", "docs/seeds.tsv", "--commit", head_commit()[:7]]
         run.tests([*words, "--jobs", JOBS], show=3)
         traces = {}
         for name, compiler, options in [("simulator", "gcc", SIMULATOR), ("clang", "clang", CLANG),
@@ -486,9 +495,7 @@ PROOF_END = "<!-- its end -->"
 
 def write_proof(rows):
     """The summary of a complete second tier, between two marks of docs/proof.md."""
-    commit = subprocess.run(["git", "rev-parse", "--short=12", "HEAD"], cwd=ROOT, text=True,
-                            stdout=subprocess.PIPE, check=False).stdout.strip()
-    lines = [f"Commit {commit or 'unknown'}, {datetime.date.today().isoformat()}. "
+    lines = [f"Commit {head_commit()[:12] or 'unknown'}, {datetime.date.today().isoformat()}. "
              "Written by the command itself.", "",
              "| section | what | minutes | passed | failed |", "|---|---|---|---|---|"]
     for section, count, spent in rows:
