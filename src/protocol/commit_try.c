@@ -25,8 +25,8 @@ static intent_verdict apply(commit *c, manifest *draft, token128 *nonce)
         .nonce = *nonce,
         .clock_ms = c->options.clock != NULL ? (uint64_t)clock_wall_ms(c->options.clock) : 0,
         .committer = c->committer,
-        .turn_member =
-            takes_turn && (turn_is_member(base, i->publish.id) || MUTANT(turn_moved_by_joins)),
+        .turn_member = (takes_turn && turn_is_member(base, i->publish.id)) ||
+                       ((takes_turn || i->kind == INTENT_OPEN) && MUTANT(turn_moved_by_joins)),
         .durable_fold = commit_durable_fold(c, base),
         .durable_merge = commit_durable_merge(c, base),
         .page = commit_page(c, base),
