@@ -323,10 +323,10 @@ static void check_totals(sim *s, model *m, const manifest *now)
 
 static bool is_active(const producer_entry *e)
 {
-    return !e->finished && !e->forgotten && e->last_publish > 0;
+    return !e->finished && !e->forgotten;
 }
 
-/* The turn moves to who publishes, if it is one of those whose last publishes are young: rule 1 of
+/* The turn moves to who publishes, if it is one of those whose last commits are young: rule 1 of
  * docs/design/cadence.md. */
 static void check_turn(sim *s, const manifest *last, const manifest *now, uint64_t steps)
 {
@@ -336,9 +336,8 @@ static void check_turn(sim *s, const manifest *last, const manifest *now, uint64
     bool moves = s->plan.turns && publishes && own != NULL && is_active(own);
     uint64_t rank = 1;
     for (uint32_t k = 0; moves && k < last->producer_count; k++)
-        rank +=
-            is_active(&last->producers[k]) && last->producers[k].last_publish > own->last_publish;
-    moves = moves && last->version - own->last_publish <= 2 * rank + 8;
+        rank += is_active(&last->producers[k]) && last->producers[k].last_commit > own->last_commit;
+    moves = moves && last->version - own->last_commit <= 2 * rank + 8;
     if (!view_equal(now->turn, moves ? now->committer : last != NULL ? last->turn : (view){0}))
         sim_violate(s, "TURN", "version %" PRIu64 ": the turn is not whose it has to be",
                     now->version);

@@ -350,6 +350,8 @@ bw_status pacing_run(const pacing_plan *plan, pacing_report *report, bw_error *e
     pacing *p = mem_zalloc(sizeof *p);
     if (p == NULL)
         return error_set(error, BW_NOMEM, "no memory");
+    if (!plan->unshared)
+        pacing_share_begin();
     p->plan = plan;
     p->report = report;
     p->run_of = UINT32_MAX;
@@ -377,6 +379,7 @@ bw_status pacing_run(const pacing_plan *plan, pacing_report *report, bw_error *e
     if (status != BW_OK)
         error_copy(error, &p->error);
     end_all(p);
+    pacing_share_end();
     mem_free(p);
     return status;
 }

@@ -46,6 +46,7 @@ typedef struct pacing_plan {
     int64_t get_ns, put_ns; /* medians of log-normal latencies of the shape `sigma` */
     double sigma;
     int64_t batch_ns; /* a producer needs so long for a batch, ± 30 % */
+    bool unshared;    /* each process decodes for itself: slower, and the same report */
 } pacing_plan;
 
 /** An object store far away: GET 30 ms, PUT 60 ms; a batch in 237 ms; ten minutes after two. */

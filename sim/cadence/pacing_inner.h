@@ -14,7 +14,7 @@ typedef struct pacing pacing;
 /* ---- the store: what its names hold ---- */
 
 /** Versions that are kept: whoever asks for an older one is a defect of the plan. */
-#define VERSIONS_KEPT 16384u
+#define VERSIONS_KEPT 4096u
 
 typedef struct stored {
     uint8_t *bytes;
@@ -38,6 +38,11 @@ bw_status pacing_store_begin(pacing_store *s, genesis *g, bw_error *error);
 /** How many steps the newest version has. */
 bw_status pacing_store_steps(const pacing_store *s, const genesis *g, uint64_t *steps,
                              bw_error *error);
+
+/* ---- what is decoded once for all ---- */
+
+void pacing_share_begin(void);
+void pacing_share_end(void);
 
 /* ---- processes ---- */
 

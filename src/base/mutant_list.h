@@ -197,6 +197,12 @@
     X(turn_sleeps_on_mean, "sim/test_collapse",                                                    \
       "section 9: a member sleeps for the mean of what turns took")                                \
     X(turn_moved_by_joins, "sim/test_collapse", "section 9: who joins takes the turn")             \
+    X(turn_joins_by_publish, "protocol/test_turn",                                                 \
+      "section 9: who has just opened is no member and has to race the members")                   \
+    X(turn_waits_for_own_fold, "protocol/test_turn",                                               \
+      "section 9: who has to fold first waits as long as the others do for it")                    \
+    X(turn_thinks_young, "protocol/test_turn",                                                     \
+      "section 9: a version's age is told by the most that turns may take")                        \
     X(look_unproved, "sim", "section 8: what a look found is held without its marker")             \
     X(look_ahead_is_next, "sim",                                                                   \
       "section 8: a look far ahead that finds nothing tells of the next")                          \

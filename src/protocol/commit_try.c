@@ -9,6 +9,9 @@
 #include "protocol/turn.h"
 
 #define BUILD_SLACK_BYTES 4096u
+/* Behind a lost race: the chain goes on as fast as before, whoever waits. docs/design/cadence.md
+ * has what longer pauses do to pins. */
+#define LOST_PAUSE_MAX_NS (128 * NS_PER_MS)
 
 static intent_verdict apply(commit *c, manifest *draft, token128 *nonce)
 {
@@ -25,8 +28,8 @@ static intent_verdict apply(commit *c, manifest *draft, token128 *nonce)
         .nonce = *nonce,
         .clock_ms = c->options.clock != NULL ? (uint64_t)clock_wall_ms(c->options.clock) : 0,
         .committer = c->committer,
-        .turn_member =
-            takes_turn && (turn_is_member(base, i->publish.id) || MUTANT(turn_moved_by_joins)),
+        .turn_member = (takes_turn && turn_is_member(base, i->publish.id)) ||
+                       ((takes_turn || i->kind == INTENT_OPEN) && MUTANT(turn_moved_by_joins)),
         .durable_fold = commit_durable_fold(c, base),
         .durable_merge = commit_durable_merge(c, base),
         .page = commit_page(c, base),
@@ -339,7 +342,10 @@ void commit_lost(commit *c)
         return;
     }
     c->state = STATE_PAUSE;
-    c->pause_ns = c->now_ns + ask_jitter(&c->random, r->conflicts - 1, c->options.backoff_min_ns,
-                                         c->options.backoff_max_ns);
+    const int64_t pause_max_ns = c->options.backoff_max_ns < LOST_PAUSE_MAX_NS
+                                     ? c->options.backoff_max_ns
+                                     : LOST_PAUSE_MAX_NS;
+    c->pause_ns = c->now_ns +
+                  ask_jitter(&c->random, r->conflicts - 1, c->options.backoff_min_ns, pause_max_ns);
     MUST(c->pause_ns > c->now_ns);
 }

@@ -8,13 +8,14 @@
 #include "base/mutant.h"
 #include "codec/fold.h"
 #include <stdlib.h>
+#include <string.h>
 
-/* Rule 1: the k-th of those who published last is a member while that is at most so many versions
+/* Rule 1: the k-th of those who committed last is a member while that is at most so many versions
  * ago. One round is |A| versions, so it misses about one turn. */
 #define AGE_PER_RANK 2u
 #define AGE_SPARE 8u
 /* Rule 4: every so many versions a window is left for guests. */
-#define GUEST_EVERY 128u
+#define GUEST_EVERY 256u
 #define GUEST_DOUBLINGS 4u
 #define GUEST_WAIT_MIN 8
 #define GUEST_WAIT_MAX_NS (120 * NS_PER_S)
@@ -116,7 +117,14 @@ uint16_t turn_slot_ms(const turn *t)
 
 static bool is_active(const producer_entry *e)
 {
-    return !e->finished && !e->forgotten && e->last_publish > 0;
+    return !e->finished && !e->forgotten;
+}
+
+/* The version of its last commit. An open counts: who has just opened will publish, and would else
+ * have to race the members for its first publish, as all would who open at one time. */
+static uint64_t last_of(const producer_entry *e)
+{
+    return MUTANT(turn_joins_by_publish) ? e->last_publish : e->last_commit;
 }
 
 bool turn_is_member(const manifest *base, view id)
@@ -125,18 +133,11 @@ bool turn_is_member(const manifest *base, view id)
     uint64_t younger = 0;
     if (own == NULL || !is_active(own))
         return false;
-    MUST(own->last_publish <= base->version);
+    MUST(last_of(own) <= base->version);
     for (uint32_t i = 0; i < base->producer_count; i++)
-        younger +=
-            is_active(&base->producers[i]) && base->producers[i].last_publish > own->last_publish;
+        younger += is_active(&base->producers[i]) && last_of(&base->producers[i]) > last_of(own);
     MUST(younger < base->producer_count);
-    return base->version - own->last_publish <= AGE_PER_RANK * (younger + 1) + AGE_SPARE;
-}
-
-static int compare_last(const void *a, const void *b)
-{
-    const turn_member *x = a, *y = b;
-    return (x->last < y->last) - (x->last > y->last);
+    return base->version - last_of(own) <= AGE_PER_RANK * (younger + 1) + AGE_SPARE;
 }
 
 /* Rules 1 and 2. Another's id, strictly between `turn` and us, around. */
@@ -150,26 +151,39 @@ static bool comes_before(const manifest *m, view id, view own)
     return after_turn || of_id < 0;
 }
 
+/* For each age that a member can have, how many are younger. */
+static bw_status count_younger(turn *t, const manifest *m)
+{
+    const size_t ages = AGE_PER_RANK * (size_t)m->producer_count + AGE_SPARE + 1;
+    void *younger = t->younger;
+    if (mem_grow(&younger, &t->younger_capacity, ages + 1, sizeof *t->younger) != 0)
+        return BW_NOMEM;
+    t->younger = younger;
+    memset(t->younger, 0, (ages + 1) * sizeof *t->younger);
+    for (uint32_t i = 0; i < m->producer_count; i++) {
+        const producer_entry *e = &m->producers[i];
+        MUST(last_of(e) <= m->version);
+        if (is_active(e) && m->version - last_of(e) < ages)
+            t->younger[m->version - last_of(e) + 1]++;
+    }
+    for (size_t age = 1; age <= ages; age++)
+        t->younger[age] += t->younger[age - 1];
+    MUST(t->younger[ages] <= m->producer_count);
+    return BW_OK;
+}
+
 static bw_status count_members(turn *t, const manifest *m)
 {
-    void *order = t->order;
-    if (mem_grow(&order, &t->order_capacity, m->producer_count + 1, sizeof *t->order) != 0)
-        return BW_NOMEM;
-    t->order = order;
-    uint32_t count = 0;
-    for (uint32_t i = 0; i < m->producer_count; i++)
-        if (is_active(&m->producers[i]))
-            t->order[count++] = (turn_member){m->producers[i].last_publish, i};
-    MUST(count <= m->producer_count);
-    qsort(t->order, count, sizeof *t->order, compare_last);
+    BW_TRY(count_younger(t, m));
     t->is_member = false;
     t->members = t->before = 0;
     t->slots_ns = 0;
     const int64_t own_slot = slot(t);
-    for (uint32_t k = 0; k < count; k++) {
-        const producer_entry *e = &m->producers[t->order[k].index];
-        MUST(e->last_publish <= m->version);
-        if (m->version - e->last_publish > AGE_PER_RANK * ((uint64_t)k + 1) + AGE_SPARE)
+    for (uint32_t i = 0; i < m->producer_count; i++) {
+        const producer_entry *e = &m->producers[i];
+        const uint64_t age = m->version - last_of(e);
+        if (!is_active(e) || age > AGE_PER_RANK * (uint64_t)m->producer_count + AGE_SPARE ||
+            age > AGE_PER_RANK * ((uint64_t)t->younger[age] + 1) + AGE_SPARE)
             continue;
         t->members++;
         if (view_equal(e->id, t->id)) {
@@ -189,10 +203,11 @@ static bw_status count_members(turn *t, const manifest *m)
 /* ---- what is held ---- */
 
 /* Rule 4: a window for guests, longer now and then; and time to fold, which whoever comes next has
- * to do before its create. */
+ * to do before its create. That one itself waits for nothing: it folds. */
 static int64_t window(const turn *t, const manifest *m)
 {
-    int64_t ns = fold_must(m, t->tail_cap) ? high(&t->put) : 0;
+    const bool others_fold = t->before > 0 || !t->is_member || MUTANT(turn_waits_for_own_fold);
+    int64_t ns = others_fold && fold_must(m, t->tail_cap) ? high(&t->put) : 0;
     if ((m->version + 1) % GUEST_EVERY == 0 && t->members > 1) {
         uint64_t n = (m->version + 1) / GUEST_EVERY;
         uint32_t doublings = 0;
@@ -202,6 +217,15 @@ static int64_t window(const turn *t, const manifest *m)
     }
     MUST(ns >= 0);
     return ns;
+}
+
+/* What was absent at some time took a turn, and each version after it another. */
+static int64_t not_made_before(const turn *t)
+{
+    if (t->missed_ns == NEVER_SEEN || t->missed > t->version)
+        return NEVER_SEEN;
+    const int64_t turns = (int64_t)(t->version - t->missed);
+    return t->missed_ns + turns * (MUTANT(turn_thinks_young) ? slot(t) : least_turn(t));
 }
 
 static bw_status hold(turn *t, const manifest *m, int64_t now_ns, rng *r)
@@ -217,6 +241,7 @@ static bw_status hold(turn *t, const manifest *m, int64_t now_ns, rng *r)
     t->version = m->version;
     t->known_ns = now_ns;
     t->absent_ns = t->missed == m->version ? t->missed_ns : NEVER_SEEN;
+    t->made_ns = not_made_before(t);
     BW_TRY(count_members(t, m));
     t->window_ns = window(t, m);
     const int64_t idle = idle_time(t);
@@ -226,7 +251,11 @@ static bw_status hold(turn *t, const manifest *m, int64_t now_ns, rng *r)
 
 void turn_open(turn *t, view id, uint32_t tail_cap, int64_t put_ns)
 {
-    *t = (turn){.id = id, .tail_cap = tail_cap, .absent_ns = NEVER_SEEN, .missed_ns = NEVER_SEEN};
+    *t = (turn){.id = id,
+                .tail_cap = tail_cap,
+                .absent_ns = NEVER_SEEN,
+                .made_ns = NEVER_SEEN,
+                .missed_ns = NEVER_SEEN};
     MUST(id.size > 0);
     MUST(put_ns >= 0);
     latency_add(&t->put, put_ns);
@@ -236,9 +265,9 @@ void turn_open(turn *t, view id, uint32_t tail_cap, int64_t put_ns)
 
 void turn_close(turn *t)
 {
-    mem_free(t->order);
-    t->order = NULL;
-    t->order_capacity = 0;
+    mem_free(t->younger);
+    t->younger = NULL;
+    t->younger_capacity = 0;
 }
 
 /* Rule 9, after a version became known at about `since_ns`: ours comes `before` turns later. */
@@ -269,10 +298,8 @@ bw_status turn_looked(turn *t, uint64_t version, int64_t sent_ns, int64_t now_ns
     MUST(version > old);
     const uint64_t ahead = version - old;
     MUST_OR(ahead > 0, return BW_BUG);
-    if (ahead == 1) {
-        t->missed = version;
-        t->missed_ns = sent_ns;
-    }
+    t->missed = version;
+    t->missed_ns = sent_ns;
     /* What was absent then leaves so many turns at least. */
     const int64_t left = (int64_t)t->before - (int64_t)ahead;
     t->look_ns = left > 0 ? sent_ns + left * least_turn(t) : now_ns;
@@ -289,7 +316,7 @@ bw_status turn_committed(turn *t, int64_t create_ns, int64_t now_ns, const manif
 {
     BW_TRY(hold(t, held, now_ns, r));
     latency_add(&t->put, create_ns);
-    t->absent_ns = now_ns - create_ns - high(&t->get);
+    t->absent_ns = t->made_ns = now_ns - create_ns - high(&t->get);
     if (t->own_version > 0 && held->version > t->own_version) {
         int64_t each = (now_ns - t->own_ns) / (int64_t)(held->version - t->own_version);
         each = each < slot(t) ? each : slot(t);
@@ -308,7 +335,7 @@ bw_status turn_caught_up(turn *t, int64_t now_ns, const manifest *held, rng *r)
 {
     BW_TRY(hold(t, held, now_ns, r));
     MUST(t->version == held->version);
-    t->absent_ns = NEVER_SEEN;
+    t->absent_ns = t->made_ns = NEVER_SEEN;
     t->ahead = 1;
     t->look_ns = t->heard_ns = now_ns;
     return BW_OK;
@@ -402,8 +429,8 @@ turn_advice turn_ask(turn *t, int64_t ready_ns, int64_t now_ns)
         return ask_as_guest(t, now_ns);
     const int64_t due_ns = due(t, ready_ns);
     if (now_ns >= due_ns) {
-        const bool next = t->before == 0 && t->absent_ns != NEVER_SEEN &&
-                          now_ns - t->absent_ns <= slot(t) + t->window_ns;
+        const bool next = t->before == 0 && t->made_ns != NEVER_SEEN &&
+                          now_ns - t->made_ns <= slot(t) + t->window_ns;
         return t->members == 1 || next || just_missed(t, due_ns, now_ns)
                    ? (turn_advice){.act = TURN_COMMIT}
                    : look_at(t, 1);

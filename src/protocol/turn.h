@@ -9,7 +9,7 @@
  * asks for nothing: its slot passes. Timers are local and may only cost time: what is committed is
  * decided by the create alone.
  *
- * Members, those whose last publish is young, take turns by id. Others are guests: they attempt
+ * Members, those whose last commit is young, take turns by id. Others are guests: they attempt
  * when they like, and do not move the turn.
  *
  * The owner of a turn asks what to do whenever something happened, does it, and tells what came of
@@ -30,30 +30,26 @@ typedef struct turn_latency {
     int64_t median_ns, high_ns; /* high: the second largest */
 } turn_latency;
 
-typedef struct turn_member {
-    uint64_t last; /* version of its last publish */
-    uint32_t index;
-} turn_member;
-
 typedef struct turn {
     view id;
     uint32_t tail_cap;
     turn_latency get, put;
-    turn_member *order; /* scratch */
-    size_t order_capacity;
+    uint32_t *younger; /* scratch: by age, how many are younger */
+    size_t younger_capacity;
 
     /* of the newest version held */
     uint64_t version;
     bool is_member;
     uint32_t members, before;    /* before: those whose turn is before ours */
     int64_t known_ns, absent_ns; /* since when it is known; when it was last seen absent */
+    int64_t made_ns;             /* it was not made before this */
     int64_t slots_ns, window_ns; /* of those before us; kept free for guests, or for a fold */
     int64_t silence_ns;          /* after it everybody may */
 
     /* where to look next */
     uint64_t ahead;            /* so many versions ahead; 0: by the time that passes until then */
     int64_t look_ns, heard_ns; /* heard: of the last answer to anything */
-    uint64_t missed;           /* the next version was absent when it was asked for at missed_ns */
+    uint64_t missed;           /* was absent when it was asked for last, at missed_ns */
     int64_t missed_ns;
 
     int64_t interval_ns, observed_ns; /* between versions: in our rounds; seen */
@@ -94,8 +90,7 @@ bw_status turn_lost(turn *t, int64_t now_ns, const manifest *held, rng *r);
 /** What the map is told of us: how long others should wait for our commit. */
 uint16_t turn_slot_ms(const turn *t);
 
-/** Rule 1: whether a publish of `id` on this base sets `turn`. A pure function of the base: joins
- * do not move it. */
+/** Rule 1: whether a publish of `id` on this base sets `turn`. A pure function of the base. */
 bool turn_is_member(const manifest *base, view id);
 
 #endif

@@ -37,7 +37,7 @@ static void nobody_oversleeps(void **state)
 static void who_joins_takes_no_turn(void **state)
 {
     (void)state;
-    turns(128, "kills", 3, 20.0);
+    turns(128, "mass", 5, 15.0);
 }
 
 int main(void)

@@ -133,6 +133,20 @@ static void a_plan_is_deterministic(void **state)
     assert_memory_not_equal(&first, &report, sizeof report);
 }
 
+/* That processes share what one of them decoded changes nothing but the time. */
+static void sharing_changes_nothing(void **state)
+{
+    (void)state;
+    static pacing_report shared;
+    bw_error error;
+    pacing_plan plan = pacing_plan_usual("turn", 8);
+    plan.scene = pacing_case_named("mixed");
+    assert_int_equal(pacing_run(&plan, &shared, &error), BW_OK);
+    plan.unshared = true;
+    assert_int_equal(pacing_run(&plan, &report, &error), BW_OK);
+    assert_memory_equal(&shared, &report, sizeof report);
+}
+
 static void bad_plans(void **state)
 {
     (void)state;
@@ -147,13 +161,10 @@ static void bad_plans(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_policy_publishes_all),
-        cmocka_unit_test(one_alone_has_no_conflict),
-        cmocka_unit_test(the_order_of_the_ablation),
-        cmocka_unit_test(dac_keeps_its_budget),
-        cmocka_unit_test(what_a_case_names_happens),
-        cmocka_unit_test(a_plan_is_deterministic),
-        cmocka_unit_test(bad_plans),
+        cmocka_unit_test(each_policy_publishes_all), cmocka_unit_test(one_alone_has_no_conflict),
+        cmocka_unit_test(the_order_of_the_ablation), cmocka_unit_test(dac_keeps_its_budget),
+        cmocka_unit_test(what_a_case_names_happens), cmocka_unit_test(a_plan_is_deterministic),
+        cmocka_unit_test(sharing_changes_nothing),   cmocka_unit_test(bad_plans),
     };
     return cmocka_run_group_tests_name("pacing", tests, NULL, NULL);
 }

@@ -49,6 +49,22 @@ static void every_case(void **state)
     }
 }
 
+/* The same with 128, where each third commit has to fold. What dac takes is from
+ * docs/design/cadence.md: hours of it are needed to tell. */
+static void with_many_producers(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *scene;
+        double dac_s;
+    } rows[] = {{"kills", 172}, {"mass", 176}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        run("turn", 128, rows[i].scene, 10);
+        if (success() < 0.95 || lag_s(500) > rows[i].dac_s / 15)
+            fail_msg("%s: %.1f %% succeed, lag %.2f s", rows[i].scene, 100 * success(), lag_s(500));
+    }
+}
+
 /* The promise of a small job: its batches are seen within two times of a commit (a GET, a create, a
  * marker: 120 ms). */
 static void a_small_job_sees_its_batches_at_once(void **state)
@@ -65,6 +81,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_case),
+        cmocka_unit_test(with_many_producers),
         cmocka_unit_test(a_small_job_sees_its_batches_at_once),
     };
     return cmocka_run_group_tests_name("turns", tests, NULL, NULL);

@@ -133,13 +133,17 @@ static void only_members_that_publish_move_the_turn(void **state)
     world_open(&w, &(world_options){.block_size = 64});
     actor_start(&p, &w, "p");
     actor_start(&q, &w, "q");
-    actor_open(&p);
-    publish_in_turn(&p, true, ""); /* its first makes it a member */
+    actor_open(&p); /* which makes it a member */
+    assert_int_equal(chain_held(p.chain)->turn.size, 0);
     publish_in_turn(&p, true, "p");
     actor_open(&q);
-    publish_in_turn(&q, true, "p");
+    assert_true(view_equal(chain_held(q.chain)->turn, view_text("p")));
     publish_in_turn(&q, true, "q");
     publish_in_turn(&p, false, "q"); /* by another cadence */
+    for (int k = 0; k < 12; k++)     /* q sleeps for so long that it is none any more */
+        publish_in_turn(&p, true, "p");
+    publish_in_turn(&q, true, "p");
+    publish_in_turn(&q, true, "q");
     actor_begin_seal(&p, true);
     assert_true(actor_drive(&p));
     assert_int_equal(actor_report(&p)->end, COMMIT_DONE);

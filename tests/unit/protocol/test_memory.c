@@ -587,7 +587,7 @@ static void turns_go_on_with_the_members_they_knew(void **state)
         rng_seed(&r, 1);
         for (uint32_t i = 0; i < 20; i++)
             entries[i] = (producer_entry){.id = view_of(&"abcdefghijklmnopqrst"[i], 1),
-                                          .last_publish = 50 - i};
+                                          .last_commit = 50 - i};
         m.producer_count = 3;
         turn_open(&t, view_text("c"), 8192, NS_PER_MS);
         assert_int_equal(turn_caught_up(&t, NS_PER_S, &m, &r), BW_OK);

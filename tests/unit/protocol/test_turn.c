@@ -19,7 +19,7 @@
 /* With creates of 60 ms and, until the first look, half of that for a GET. */
 #define SLOT (210 * MS)
 
-/* A version and who published last when: "a40 b41!" … in the order of ids; finished !, forgotten ?.
+/* A version and who committed last when: "a40 b41!" … in the order of ids; finished !, forgotten ?.
  */
 typedef struct base {
     manifest m;
@@ -39,7 +39,7 @@ static manifest *stand_at(base *b, uint64_t version, const char *last, const cha
         name[0] = *at++;
         e->id = view_text(name);
         for (; *at >= '0' && *at <= '9'; at++)
-            e->last_publish = e->last_publish * 10 + (uint64_t)(*at - '0');
+            e->last_commit = e->last_commit * 10 + (uint64_t)(*at - '0');
         for (; *at == ' ' || *at == '!' || *at == '?'; at++) {
             e->finished |= *at == '!';
             e->forgotten |= *at == '?';
@@ -76,8 +76,8 @@ static void members(void **state)
         {62, "a50 b61!", "a", false},
         {50, "a50? b49", "a", false}, /* forgotten */
         {62, "a50 b61?", "a", false},
-        {5, "a0 b4", "a", false}, /* never published, however young the chain is */
-        {50, "b49", "a", false},  /* unknown */
+        {5, "a5 b4", "a", true}, /* has just opened, and published nothing yet */
+        {50, "b49", "a", false}, /* unknown */
         {64, "a50 b61 c62", "a", true},
         {65, "a50 b61 c62", "a", false},
     };
@@ -152,6 +152,39 @@ static void the_next_one(void **state)
     turn_close(&t);
 }
 
+/* Rule 7: how old a version can be that was not itself seen absent: what was absent before it, and
+ * each version since, took a turn at least. */
+static void young_enough(void **state)
+{
+    (void)state;
+    static const char *const all = "a50 b49 c48 d47";
+    const int64_t least = 80 * MS; /* 80 % of a create, a GET and a third */
+    const int64_t now = 100 * NS_PER_S;
+    base b;
+    turn t;
+    opened(&t, "d", stand_at(&b, 50, "a", all), now);
+    assert_int_equal(t.before, 2);
+    assert_int_equal(turn_looked(&t, 51, now, now + 30 * MS, &b.m, &r), BW_OK); /* not there */
+    /* Three later: b, c and a guest. */
+    manifest *m = stand_at(&b, 53, "c", "a50 b51 c52 d47");
+    const int64_t then = now + 350 * MS;
+    assert_int_equal(turn_looked(&t, 53, then - 60 * MS, then, m, &r), BW_OK);
+    assert_int_equal(t.before, 0);
+    assert_int_equal(t.made_ns, now + 2 * least);
+    expect(turn_ask(&t, now, then), TURN_COMMIT, 0, 0);
+    expect(turn_ask(&t, now, now + 2 * least + SLOT), TURN_COMMIT, 0, 0);
+    expect(turn_ask(&t, now, now + 2 * least + SLOT + 1), TURN_LOOK, 0, 54);
+    turn_close(&t);
+    /* A look further ahead that found nothing tells of what comes after it only. */
+    opened(&t, "d", stand_at(&b, 50, "a", all), now);
+    assert_int_equal(turn_looked(&t, 53, now, now + 30 * MS, &b.m, &r), BW_OK);
+    m = stand_at(&b, 52, "c", "a50 b51 c52 d47");
+    assert_int_equal(turn_looked(&t, 52, now + 40 * MS, now + 100 * MS, m, &r), BW_OK);
+    assert_int_equal(t.before, 0);
+    expect(turn_ask(&t, now + 90 * MS, now + 100 * MS), TURN_LOOK, 0, 53);
+    turn_close(&t);
+}
+
 /* Rules 4 and 5: an owner that does not come costs its slot, and only that. */
 static void an_absent_owner_costs_a_slot(void **state)
 {
@@ -183,8 +216,8 @@ static void an_absent_owner_costs_a_slot(void **state)
     turn_close(&t);
 }
 
-/* Rule 4: every 128 versions the first slot is for guests, longer every 256, 512 …; and whoever has
- * to fold before its create is given the time. */
+/* Rule 4: every 256 versions the first slot is for guests, longer every 512, 1024 …; and whoever
+ * has to fold before its create is given the time. */
 static void windows(void **state)
 {
     (void)state;
@@ -194,17 +227,18 @@ static void windows(void **state)
         uint32_t tail_bytes;
         int64_t window_ns;
     } rows[] = {
-        {126, "a126 b125", 0, 0},
-        {127, "a127 b126", 0, SLOT},
-        {128, "a128 b127", 0, 0},
-        {255, "a255 b254", 0, 2 * SLOT},
-        {383, "a383 b382", 0, SLOT},
-        {2047, "a2047 b2046", 0, 16 * SLOT},
-        {4095, "a4095 b4094", 0, 16 * SLOT}, /* not longer than that */
-        {127, "a127", 0, 0},                 /* alone it is kept from nobody */
-        {126, "a126 b125", TAIL_CAP, 0},
-        {126, "a126 b125", TAIL_CAP + 1, 60 * MS},
-        {127, "a127 b126", TAIL_CAP + 1, 60 * MS + SLOT},
+        {254, "a254 b253", 0, 0},
+        {255, "a255 b254", 0, SLOT},
+        {256, "a256 b255", 0, 0},
+        {511, "a511 b510", 0, 2 * SLOT},
+        {767, "a767 b766", 0, SLOT},
+        {4095, "a4095 b4094", 0, 16 * SLOT},
+        {8191, "a8191 b8190", 0, 16 * SLOT}, /* not longer than that */
+        {255, "a255", 0, 0},                 /* alone it is kept from nobody */
+        {254, "a254 b253", TAIL_CAP, 0},
+        {254, "a254 b253", TAIL_CAP + 1, 60 * MS},
+        {255, "a255 b254", TAIL_CAP + 1, 60 * MS + SLOT},
+        {254, "b254", TAIL_CAP + 1, 60 * MS}, /* a is a guest */
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         base b;
@@ -215,6 +249,14 @@ static void windows(void **state)
         opened(&t, "a", m, NS_PER_S);
         if (t.window_ns != rows[i].window_ns)
             fail_msg("row %d: %d ms", (int)i, (int)(t.window_ns / MS));
+        turn_close(&t);
+        /* Who has to fold itself does not wait for it. */
+        if (rows[i].producers[0] == 'b')
+            continue;
+        m->turn = view_text("b");
+        opened(&t, "a", m, NS_PER_S);
+        assert_int_equal(t.before, 0);
+        assert_int_equal(t.window_ns, rows[i].window_ns / SLOT * SLOT);
         turn_close(&t);
     }
 }
@@ -362,7 +404,7 @@ static void rounds_tell_how_far_to_look(void **state)
     for (uint64_t version = 58; version <= 130; version += 8) {
         m = stand_at(&b, version, "h", all);
         for (uint32_t i = 0; i < m->producer_count; i++)
-            b.entries[i].last_publish = version - 7 + i;
+            b.entries[i].last_commit = version - 7 + i;
         now += 800 * MS;
         assert_int_equal(turn_committed(&t, 60 * MS, now, m, &r), BW_OK);
     }
@@ -425,7 +467,7 @@ static void guests(void **state)
     for (uint32_t i = 0; i < 20; i++) {
         now += 10 * NS_PER_S;
         m = stand_at(&b, 60 + i, "b", "a50 b51");
-        b.entries[0].last_publish = b.entries[1].last_publish = 59 + i;
+        b.entries[0].last_commit = b.entries[1].last_commit = 59 + i;
         assert_int_equal(turn_lost(&t, now, m, &r), BW_OK);
         longest = t.guest_ns - now > longest ? t.guest_ns - now : longest;
         if (t.guest_ns > now)
@@ -463,8 +505,8 @@ static void guests_leave_a_slot_to_members(void **state)
     /* After a long sleep it walks, as members do. */
     expect(turn_ask(&t, now, now + 3600 * NS_PER_S), TURN_CATCH_UP, 0, 0);
     turn_close(&t);
-    /* Nobody has published yet. */
-    m = stand_at(&b, 2, "", "a0 g0");
+    /* Nobody has come yet. */
+    m = stand_at(&b, 2, "", "");
     opened(&t, "g", m, now);
     assert_int_equal(t.members, 0);
     assert_int_equal(turn_looked(&t, 3, now, now + 30 * MS, m, &r), BW_OK);
@@ -536,6 +578,7 @@ int main(void)
         cmocka_unit_test(members),
         cmocka_unit_test(who_comes_before),
         cmocka_unit_test(the_next_one),
+        cmocka_unit_test(young_enough),
         cmocka_unit_test(an_absent_owner_costs_a_slot),
         cmocka_unit_test(windows),
         cmocka_unit_test(the_slot_in_the_map),
