@@ -96,8 +96,9 @@ bw_status bw_consumer_lend(bw_consumer *consumer, void *data, size_t bytes, uint
                            bw_error *error);
 
 /* Items stay valid until released, also after their consumer, space and runtime are closed. */
-/** Bytes of the item: verified, 64-byte aligned where the store's file is mapped, read-only; for a
- * pad *size = 0. */
+/** Bytes of the item: verified, 64-byte aligned where the store's file is mapped; for a pad *size =
+ * 0. They are this item's alone: who casts the const away may change them, and nothing that is
+ * stored changes. */
 void bw_item_view(const bw_item *item, const void **data, size_t *size);
 /** Whether its bytes lie in a lent buffer; then its token, unless `token` is NULL. */
 int bw_item_lent(const bw_item *item, uint64_t *token);

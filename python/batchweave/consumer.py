@@ -1,0 +1,189 @@
+# SPDX-FileCopyrightText: The BatchWeave authors
+# SPDX-License-Identifier: Apache-2.0
+"""One rank: exactly its own slice of each step, item by item, in the one global order."""
+
+from __future__ import annotations
+
+import json
+import os
+import weakref
+from types import TracebackType
+from typing import Any, Dict, Iterator, Optional, Sequence, Tuple, Type, Union
+
+from . import _core
+from .cursor import Cursor
+from .errors import EndOfData
+from .settings import TABLE, Value, collect
+from .space import Place, Space, opened
+
+_living: "weakref.WeakSet[Consumer]" = weakref.WeakSet()
+
+
+class Consumer:
+    """A rank of a training job.
+
+    `space`: a URL, or a Space that several ranks of a process share. `group`: the job's name; then
+    all its ranks begin at one place, and what its checkpoints need is kept; `launch` (or Slurm's or
+    torchrun's environment) names this start of the job. Position: `dp` and `cp` as (position,
+    size), or `rank` and `world` (with tp, pp), or the environment of the launcher. `cursor`: where
+    to go on; else the group's newest checkpoint, else `start`. `timeout`: of the open, seconds.
+    Further settings by name: rescale, tags, skip_to_tip, prefetch, memory, verify, lend, ...
+
+    One thread calls `next` and `cursor`; the rest from any thread. A forked child goes on at the
+    same place with a handle of its own.
+
+    Raises MeshMismatch, RanksDisagree, LaunchReused, Fenced, Trimmed, CursorForeign, BeyondEnd,
+    Timeout, and what Space raises.
+    """
+
+    def __init__(self, space: Union[Space, Place], *, group: Optional[str] = None,
+                 dp: Optional[Tuple[int, int]] = None, cp: Optional[Tuple[int, int]] = None,
+                 cursor: Optional[Cursor] = None, timeout: Optional[float] = 300.0,
+                 **settings: Value) -> None:
+        own = {name: value for name, value in settings.items()
+               if name in TABLE and "consumer" not in TABLE[name].scopes}
+        given = {name: value for name, value in settings.items() if name not in own}
+        for name, pair in (("d", dp), ("c", cp)):
+            if pair is not None:
+                given[name], given["dp" if name == "d" else "cp"] = pair
+        self._settings = collect(("consumer",), given)
+        self._group = group
+        self._timeout = timeout
+        self._given_space = isinstance(space, Space)
+        self.space = opened(space, "write" if group is not None else "read", own, cursor, timeout)
+        self._open(cursor)
+        _living.add(self)
+
+    def _open(self, cursor: Optional[Cursor]) -> None:
+        self._at = cursor
+        self._core: Optional[_core.Consumer] = _core.Consumer(
+            self.space.core, self._group, self._settings,
+            None if cursor is None else cursor.json, self._timeout)
+        self._process = os.getpid()
+        self._next = self._core.next
+
+    @property
+    def core(self) -> _core.Consumer:
+        """The handle of this process."""
+        if self._core is not None and self._process != os.getpid():
+            self._open(self._at)
+        if self._core is None:
+            raise ValueError("the consumer was closed")
+        return self._core
+
+    def next(self, timeout: Optional[float] = 300.0) -> _core.Item:
+        """The next item (microbatch) of this rank, verified. `timeout` in seconds.
+
+        Raises EndOfData (sealed, and all was handed out), Starved (nothing new in time; the message
+        says why), Trimmed, Corrupt, StoreError, Interrupted. A failed call changes nothing.
+        """
+        if self._process != os.getpid():
+            return self.core.next(timeout)
+        return self._next(timeout)
+
+    def __iter__(self) -> Iterator[_core.Item]:
+        """Items until the end of a sealed namespace."""
+        while True:
+            try:
+                item = self.next()
+            except EndOfData:
+                return
+            yield item
+
+    @property
+    def cursor(self) -> Cursor:
+        """Where the next item stands."""
+        return Cursor(self.core.cursor())
+
+    @property
+    def d(self) -> int:
+        """Data-parallel position."""
+        return self.core.about[2]
+
+    @property
+    def c(self) -> int:
+        """Context-parallel position."""
+        return self.core.about[3]
+
+    @property
+    def group(self) -> Optional[str]:
+        """The job's name, or None."""
+        return self._group
+
+    @property
+    def launch(self) -> str:
+        """The launch that it began with; "" without a group."""
+        return self.core.about[1]
+
+    def pin(self, id: str, cursor: Cursor, release: Sequence[str] = (),
+            timeout: Optional[float] = 60.0) -> None:
+        """Pins a checkpoint: when it is durable, with the cursor taken when its save began, on one
+        rank. `release`: checkpoints that this one makes superfluous, in the same commit.
+
+        Raises PinExists, PinsFull, Trimmed, Fenced (a newer launch runs), GroupGone, Timeout; the
+        same call again is fine.
+        """
+        self.core.pin(id, cursor.json, release, timeout)
+
+    def release(self, ids: Sequence[str], timeout: Optional[float] = 60.0) -> None:
+        """Gives checkpoints back that were deleted."""
+        self.core.release(ids, timeout)
+
+    def reconcile(self, keep: Sequence[str], timeout: Optional[float] = 60.0) -> int:
+        """Releases every pin but those in `keep`, the checkpoints that are there; how many."""
+        return self.core.reconcile(keep, timeout)
+
+    def lend(self, buffer: Any) -> int:
+        """Lends a writable buffer (of a pinned ring, say) for slices to be read into; opened with
+        lend=True. Its token, which `Item.lent` tells. The buffer is kept until nobody needs it."""
+        return self.core.lend(buffer)
+
+    def wait_reason(self) -> Dict[str, Any]:
+        """Why next would wait (docs/reports.md)."""
+        answer: Dict[str, Any] = json.loads(self.core.wait_reason())
+        return answer
+
+    def stats(self) -> Dict[str, Any]:
+        """Counters and distributions (docs/reports.md)."""
+        answer: Dict[str, Any] = json.loads(self.core.stats())
+        return answer
+
+    def interrupt(self, on: bool = True) -> None:
+        """While on, waits end with Interrupted. Any thread."""
+        self.core.interrupt(on)
+
+    def close(self) -> None:
+        """A call that waits in another thread ends with Interrupted. Items stay valid. Closing
+        twice is fine."""
+        if self._core is not None:
+            self._core.close()
+            self._core = None
+            if not self._given_space:
+                self.space.close()
+
+    def __enter__(self) -> Consumer:
+        return self
+
+    def __exit__(self, kind: Optional[Type[BaseException]], value: Optional[BaseException],
+                 trace: Optional[TracebackType]) -> None:
+        self.close()
+
+    def __getstate__(self) -> Dict[str, Any]:
+        return {"space": self.space, "_settings": self._settings, "_group": self._group,
+                "_timeout": self._timeout, "_given_space": self._given_space,
+                "_at": None if self._core is None else self.cursor}
+
+    def __setstate__(self, state: Dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._open(self._at)
+        _living.add(self)
+
+
+def _remember() -> None:
+    """Before a fork: what a child needs to go on at the same place."""
+    for consumer in list(_living):
+        if consumer._core is not None and consumer._process == os.getpid():
+            consumer._at = consumer.cursor
+
+
+os.register_at_fork(before=_remember)
