@@ -91,7 +91,8 @@ class Space:
 
     def info(self) -> Dict[str, Any]:
         """Identity, mesh, limits, steps, producers, groups, totals."""
-        return next(self.report("info"))
+        [line] = self.report("info")
+        return line
 
     def steps(self, first: Optional[int] = None, last: Optional[int] = None) -> List[Dict[str, Any]]:
         """A row for each retained step in [first, last)."""

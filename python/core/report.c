@@ -31,15 +31,8 @@ typedef struct report_object {
     feed *feed;
 } report_object;
 
-static void feed_release(feed *f)
+static void feed_free(feed *f)
 {
-    pthread_mutex_lock(&f->mutex);
-    f->unwanted = true;
-    bool last = --f->holders == 0;
-    pthread_cond_broadcast(&f->changed);
-    pthread_mutex_unlock(&f->mutex);
-    if (!last)
-        return;
     for (; f->count > 0; f->count--)
         free(f->lines[f->first++ % QUEUE_LINES_MAX]);
     owned_unref(f->space);
@@ -49,6 +42,18 @@ static void feed_release(feed *f)
     pthread_cond_destroy(&f->changed);
     pthread_mutex_destroy(&f->mutex);
     free(f);
+}
+
+/* By the reader: it wants no more. */
+static void feed_release(feed *f)
+{
+    pthread_mutex_lock(&f->mutex);
+    f->unwanted = true;
+    bool last = --f->holders == 0;
+    pthread_cond_broadcast(&f->changed);
+    pthread_mutex_unlock(&f->mutex);
+    if (last)
+        feed_free(f);
 }
 
 static int take_line(void *context, const char *json)
@@ -81,8 +86,11 @@ static void *feed_thread(void *context)
     pthread_mutex_lock(&f->mutex);
     f->status = status;
     f->ended = true;
+    bool last = --f->holders == 0;
+    pthread_cond_broadcast(&f->changed);
     pthread_mutex_unlock(&f->mutex);
-    feed_release(f);
+    if (last)
+        feed_free(f);
     return NULL;
 }
 

@@ -50,13 +50,8 @@ struct wait_call {
     bw_status status;
 };
 
-static void call_release(wait_call *call)
+static void call_free(wait_call *call)
 {
-    pthread_mutex_lock(&call->mutex);
-    bool last = --call->holders == 0;
-    pthread_mutex_unlock(&call->mutex);
-    if (!last)
-        return;
     call->drop(call->work);
     bw_error_free(call->error);
     pthread_cond_destroy(&call->ended);
@@ -64,16 +59,28 @@ static void call_release(wait_call *call)
     free(call);
 }
 
+static void call_release(wait_call *call)
+{
+    pthread_mutex_lock(&call->mutex);
+    bool last = --call->holders == 0;
+    pthread_mutex_unlock(&call->mutex);
+    if (last)
+        call_free(call);
+}
+
 static void *call_thread(void *context)
 {
     wait_call *call = context;
     bw_status status = call->run(call->work, call->error);
+    /* Lets go of it as it tells: what the caller then closes is closed when the caller returns. */
     pthread_mutex_lock(&call->mutex);
     call->status = status;
     call->done = true;
+    bool last = --call->holders == 0;
     pthread_cond_signal(&call->ended);
     pthread_mutex_unlock(&call->mutex);
-    call_release(call);
+    if (last)
+        call_free(call);
     return NULL;
 }
 

@@ -1,0 +1,55 @@
+# SPDX-FileCopyrightText: The BatchWeave authors
+# SPDX-License-Identifier: Apache-2.0
+"""What the tests of the Python package share: a fresh namespace each, and programs of their own."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import textwrap
+import time
+import unittest
+
+import batchweave as bw
+
+
+class Case(unittest.TestCase):
+    """A test with a folder of its own, gone afterwards."""
+
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(prefix="batchweave-python-")
+        self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
+        self.url = "file://" + os.path.join(self.folder, "ns")
+
+    def init(self, dp=1, cp=1, producers=1, **settings):
+        """Sealed when its one producer has finished."""
+        bw.init(self.url, dp=dp, cp=cp, producers=producers, durable=False, **settings)
+        return self.url
+
+    def producer(self, id="p0", **settings):
+        return bw.Producer(self.url, id, policy="naive", durable=False, **settings)
+
+    def raw_steps(self, steps, dp=1, items=1, finish=True):
+        """Steps of raw items that say where they belong."""
+        with self.producer(kind="raw") as p:
+            for step in range(p.resume_offset, p.resume_offset + steps):
+                p.write([[b"%d/%d/%d" % (step, d, m) for m in range(items)] for d in range(dp)], offset=step + 1)
+            if finish:
+                p.finish()
+
+    def run_program(self, text, *arguments, kill_after=None, timeout=60):
+        """Runs Python text in a process of its own: (exit status, output)."""
+        process = subprocess.Popen([sys.executable, "-c", textwrap.dedent(text), self.url, *arguments],
+                                   stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        if kill_after is not None:
+            time.sleep(kill_after)
+            process.send_signal(signal.SIGKILL)
+        try:
+            output, _ = process.communicate(timeout=timeout)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            output, _ = process.communicate()
+            raise AssertionError(f"the program did not end within {timeout} s:\n{output}") from None
+        return process.returncode, output
