@@ -123,7 +123,7 @@ def is_torch(array: Any) -> bool:
 
 def dtype_name(array: Any) -> str:
     """The format's name of an array's or tensor's type. Raises Unsupported."""
-    name = str(array.dtype).replace("torch.", "") if is_torch(array) else array.dtype.name
+    name = str(getattr(array.dtype, "name", array.dtype)).replace("torch.", "")
     if name not in _NAMES:
         raise Unsupported(f"tensors of type {name} have no place in safetensors; there are {', '.join(_NAMES)}")
     return _NAMES[name]
