@@ -83,7 +83,8 @@ class Tensors(Case):
         self.assertEqual(set(theirs), set(self.ARRAYS))
         for name, array in self.ARRAYS.items():
             np.testing.assert_array_equal(theirs[name], array)
-        stored = safetensors.numpy.save({n: np.ascontiguousarray(a) for n, a in self.ARRAYS.items() if n != "big_endian"})
+        plain = {n: np.ascontiguousarray(a) for n, a in self.ARRAYS.items() if n != "big_endian"}
+        stored = safetensors.numpy.save(plain)
         rows = {t.name: t for t in tensors.read(stored)}
         for name, t in rows.items():
             self.assertEqual(stored[t.offset:t.offset + t.size], np.ascontiguousarray(self.ARRAYS[name]).tobytes())
