@@ -10,7 +10,7 @@ import unittest
 import batchweave
 
 IMPORT_MS_MAX = 50
-TRIES = 7
+TRIES = 20
 # Whoever imports the package pays for what it imports; these it may use, later.
 HEAVY = ["asyncio", "multiprocessing", "numpy", "safetensors", "socket", "ssl", "torch"]
 
@@ -30,8 +30,11 @@ def imported() -> list[str]:
 
 class InstalledTest(unittest.TestCase):
     def test_the_import_is_fast(self) -> None:
-        best = min(float(imported()[0]) for _ in range(TRIES))
-        self.assertLess(best, IMPORT_MS_MAX)
+        # Of a busy machine the best of several tries.
+        taken = []
+        while len(taken) < TRIES and min(taken, default=IMPORT_MS_MAX) >= IMPORT_MS_MAX:
+            taken.append(float(imported()[0]))
+        self.assertLess(min(taken), IMPORT_MS_MAX)
 
     def test_the_import_brings_nothing_heavy(self) -> None:
         self.assertEqual(imported()[1:], [])
