@@ -24,10 +24,11 @@ from typing import (Any, Callable, Deque, Dict, Iterable, Iterator, List, Mappin
 from .cutting import sequence_part
 from .errors import InputChanged, Invalid
 from .packed_state import decode, encode
+from .producer import Indexed
 from .tensors import NAME_OF, SIZE_OF, Plain, contiguous, fill, plain
 
 Sample = Union[Any, Mapping[str, Any]]
-Source = Union[Sequence[Sample], Callable[[int], Iterable[Sample]]]
+Source = Union[Indexed[Sample], Callable[[int], Iterable[Sample]]]
 METHODS = ("sequential", "best_fit")
 ADDED = ("position_ids", "cu_seqlens", "max_seqlen")
 SEQ_LEN_MAX = 1 << 26

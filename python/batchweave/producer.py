@@ -8,21 +8,29 @@ import itertools
 import json
 import os
 from types import TracebackType
-from typing import (Any, Callable, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple,
-                    Type, TypeVar, Union)
+from typing import (Any, Callable, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Protocol, Sequence,
+                    Tuple, Type, TypeVar, Union, cast)
 
 from . import _core
 from .cutting import cut
-from .errors import Fenced, Forked, Invalid
+from .errors import Failed, Fenced, Forked, Invalid
 from .schema import check, parse
 from .settings import TABLE, Value, collect
 from .space import Place, Space, opened
 from .tensors import pack
 
 T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
 Batch = Union[Mapping[str, Any], Sequence[Any]]
 
 COMMITTED, BLOCKED, UNKNOWN, FENCED, FAILED = 2, 3, 4, 5, 6
+
+
+class Indexed(Protocol[T_co]):
+    """An input that is entered at any place: list, numpy array, batchweave.sources."""
+
+    def __len__(self) -> int: ...
+    def __getitem__(self, index: int, /) -> T_co: ...
 
 
 class Commit(NamedTuple):
@@ -102,7 +110,12 @@ class Producer:
         Waits while too much is staged. Raises Timeout (nothing is lost, write it again), Invalid
         (names the item), TooLarge, Blocked, Fenced, Sealed, StoreError.
         """
-        end = self._offset if offset is None else offset
+        made = self._assembled(batch, tag, items, sequences, samples, tokens, meta)
+        self._put(made, self._offset if offset is None else offset, state or b"", timeout)
+        self._hear()
+
+    def _assembled(self, batch: Batch, tag: int, items: Optional[int], sequences: Sequence[str],
+                   samples: Optional[Sequence[Any]], tokens: int, meta: Any) -> _core.Batch:
         if isinstance(batch, Mapping):
             count = self._items if items is None else items
             parts = cut(batch, self._dp, self._cp, count, self._layout, sequences)
@@ -112,10 +125,12 @@ class Producer:
         for d, c, m, content in parts:
             self._set(made, d, c, m, content, sequences)
         self._describe(made, samples, tokens, tag, meta)
-        token = self.core.put(made, end, state or b"", timeout)
+        return made
+
+    def _put(self, made: _core.Batch, end: int, state: bytes, timeout: Optional[float]) -> None:
+        token = self.core.put(made, end, state, timeout)
         self._waiting[token] = end
         self._offset = end
-        self._hear()
 
     def _explicit(self, batch: Sequence[Any]) -> Tuple[Iterator[Tuple[int, int, int, Any]], int]:
         slices = [list(row) if self._cp > 1 else [row] for row in batch]
@@ -163,13 +178,13 @@ class Producer:
         if tag or meta is not None:
             made.meta(tag, b"" if meta is None else json.dumps(meta, sort_keys=True).encode())
 
-    def resume(self, source: Iterable[T]) -> Iterator[T]:
+    def resume(self, source: Union[Iterable[T], Indexed[T]]) -> Iterator[T]:
         """What of `source` was not published yet, counted in elements; `write` without an offset
         then takes that count. A source with __getitem__ and __len__ is entered at the place, any
         other is run through. Resuming needs the same elements in the same order as before."""
         start = self.resume_offset
-        if isinstance(source, Sequence) or (hasattr(source, "__getitem__") and hasattr(source, "__len__")):
-            rows: Any = source
+        if hasattr(source, "__getitem__") and hasattr(source, "__len__"):
+            rows = cast(Indexed[T], source)
             rest: Iterable[T] = (rows[i] for i in range(start, len(rows)))
         else:
             rest = itertools.islice(source, start, None)
@@ -185,7 +200,8 @@ class Producer:
         self._listeners.append(listener)
 
     def poll(self, timeout: float = 0.0) -> List[Commit]:
-        """Commits that were not told yet. Raises Fenced when a newer process took over."""
+        """Commits that were not told yet. Raises Fenced when a newer process took over, Failed when the
+        handle is finished for another reason (write and flush raise that one)."""
         return self._hear(timeout)
 
     def _hear(self, timeout: float = 0.0) -> List[Commit]:
@@ -201,6 +217,8 @@ class Producer:
                 self.blocked = message
             elif kind == FENCED:
                 raise Fenced(message or f"a newer process opened producer {self.id!r}")
+            elif kind == FAILED:
+                raise Failed(message or f"producer {self.id!r} failed")
         return commits
 
     def flush(self, urgent: bool = False, timeout: Optional[float] = None) -> None:
