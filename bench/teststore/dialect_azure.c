@@ -223,7 +223,7 @@ static void answer_get(exchange *x)
         return;
     buf text;
     buf_init(&text, 64);
-    put_crc64(&text, crc64(out->object.bytes->bytes + out->from, (size_t)out->size));
+    put_crc64(&text, azure_crc64(out->object.bytes->bytes + out->from, (size_t)out->size));
     reply_header(x, "x-ms-content-crc64", "%s", buf_text(&text));
     buf_free(&text);
 }

@@ -87,6 +87,9 @@ typedef struct store_op {
     bool of_bucket; /* get: no object, but what the bucket is set to; with STORE_TELLS_BUCKET */
     const struct iovec *pieces; /* put, create */
     uint32_t piece_count;
+    bool has_crc; /* put, create: the caller knows the CRC-32C of all pieces: nobody need read them
+                     for that */
+    uint32_t crc;
     char after[STORE_KEY_MAX + 1]; /* list: strictly after this key; "" from the start */
     bool list_any;                 /* list: names that no key can have, too */
     uint32_t list_max;             /* list: most entries of this page; 0 = driver's choice */

@@ -22,6 +22,9 @@
 #define AZURE_MARKER_MAX 4096u
 #define AZURE_PAGE_BYTES_MAX (16u << 20)
 
+/** The code of a refusal for the sake of a CRC-64, which is not sent again then. */
+#define AZURE_NO_CRC64 "Crc64NotSupported"
+
 extern const net_outcomes azure_outcomes;
 extern const net_dialect azure_dialect;
 
@@ -31,6 +34,7 @@ typedef struct azure_backend {
     char *origin; /* https://host:port */
     char *folder; /* encoded path of the container */
     char *prefix; /* "" or with a slash behind it */
+    atomic_bool no_crc64;
 } azure_backend;
 
 /** A page of a listing: names after `after`, the prefix taken off them. */
@@ -62,6 +66,7 @@ typedef struct azure_call {
     char date[96];
     char range[64];
     char md5[DIGEST_BASE64_BYTES(DIGEST_MD5_BYTES)];
+    char crc64[DIGEST_BASE64_BYTES(8)];
     char prefix[AZURE_PREFIX_MAX + STORE_KEY_MAX + 2];
     char count[16];
     char marker[AZURE_MARKER_MAX]; /* of this request */

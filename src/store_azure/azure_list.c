@@ -42,6 +42,11 @@ void azure_error(const net_call *call, net_error *out)
         memcpy(out->code, call->http.head.error_code, sizeof out->code);
     if (strcmp(out->code, "AuthenticationFailed") == 0 && is_skewed(call))
         memcpy(out->code, NET_SKEWED, sizeof NET_SKEWED);
+    if (strcmp(out->code, "FeatureNotSupported") == 0 &&
+        ((const azure_call *)call)->crc64[0] != '\0') {
+        atomic_store(&azure_backend_of(call)->no_crc64, true);
+        memcpy(out->code, AZURE_NO_CRC64, sizeof AZURE_NO_CRC64);
+    }
 }
 
 _Static_assert(sizeof((http_head *)0)->error_code == sizeof((net_error *)0)->code,

@@ -12,11 +12,16 @@
 #ifndef STORE_GCS_GCS_INTERNAL_H
 #define STORE_GCS_GCS_INTERNAL_H
 
+#include "base/rng.h"
 #include "http/uri.h"
 #include "store_gcs/gcs_store.h"
 #include "store_net/net_store.h"
 
 #define GCS_PAGE_BYTES_MAX (16u << 20)
+
+/** The code of a refusal of bytes that are not those of their checksum. */
+#define GCS_MISMATCH "crc32cMismatch"
+#define GCS_BOUNDARY_BYTES 33u
 
 extern const net_outcomes gcs_outcomes;
 extern const net_dialect gcs_dialect;
@@ -33,6 +38,14 @@ typedef struct gcs_call {
     buf url;
     char range[64];
     buf page; /* of a listing */
+    /* An upload: its description, the pieces, its end. */
+    rng random; /* for boundaries, which no content may have */
+    bool has_random;
+    char boundary[GCS_BOUNDARY_BYTES];
+    char type[64 + GCS_BOUNDARY_BYTES];
+    char before[256], behind[64];
+    struct iovec *pieces;
+    size_t piece_capacity;
 } gcs_call;
 
 static inline gcs_call *gcs_call_of(net_call *call)

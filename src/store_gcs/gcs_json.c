@@ -33,6 +33,8 @@ void gcs_error_parse(const void *bytes, size_t size, net_error *out)
     const json_t *first = json_array_get(json_object_get(error, "errors"), 0);
     net_copy_printable(out->code, sizeof out->code, text_of(first, "reason"));
     net_copy_printable(out->message, sizeof out->message, text_of(error, "message"));
+    if (strcmp(out->code, "invalid") == 0 && strcasestr(out->message, "crc32c") != NULL)
+        memcpy(out->code, GCS_MISMATCH, sizeof GCS_MISMATCH);
     json_decref(root);
 }
 

@@ -15,6 +15,7 @@ static void clear_call(net_call *net, bool final)
         return;
     buf_free(&call->url);
     buf_free(&call->page);
+    mem_free(call->pieces);
 }
 
 static void free_backend(net_backend *net)

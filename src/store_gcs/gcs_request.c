@@ -1,5 +1,7 @@
 // SPDX-FileCopyrightText: The BatchWeave authors
 // SPDX-License-Identifier: Apache-2.0
+#include "base/alloc.h"
+#include "base/hash.h"
 #include "store_gcs/gcs_internal.h"
 
 #include <inttypes.h>
@@ -31,7 +33,7 @@ static void put_upload(gcs_call *call)
     const gcs_backend *b = gcs_backend_of(&call->net);
     buf_printf(&call->url, "%s/upload/storage/v1/b/", b->origin);
     put_encoded(&call->url, b->bucket);
-    buf_put_text(&call->url, "/o?uploadType=media&fields=name&name=");
+    buf_put_text(&call->url, "/o?uploadType=multipart&fields=name&name=");
     put_encoded(&call->url, b->prefix);
     put_encoded(&call->url, net_call_key(&call->net));
     if (call->net.op->kind == STORE_CREATE)
@@ -107,6 +109,57 @@ static void add(http_request *r, const char *name, const char *value)
         r->headers[r->header_count++] = (http_header){name, value};
 }
 
+/* ---- the body of an upload ---- */
+
+static bw_status choose_boundary(gcs_call *call)
+{
+    if (!call->has_random && rng_seed_system(&call->random) != 0)
+        return BW_IO;
+    call->has_random = true;
+    const uint64_t bytes[] = {rng_u64(&call->random), rng_u64(&call->random)};
+    hex_encode(bytes, sizeof bytes, call->boundary);
+    return BW_OK;
+}
+
+static bw_status reserve_pieces(gcs_call *call, size_t count)
+{
+    if (count <= call->piece_capacity)
+        return BW_OK;
+    mem_free(call->pieces);
+    call->pieces = mem_array(count, sizeof *call->pieces);
+    call->piece_capacity = call->pieces != NULL ? count : 0;
+    return call->pieces != NULL ? BW_OK : BW_NOMEM;
+}
+
+/* Two parts, for the first one has the checksum that Google holds the second one against: an upload
+ * of media alone has none. */
+static bw_status set_upload(gcs_call *call)
+{
+    const store_op *op = call->net.op;
+    http_request *r = &call->net.http;
+    char crc[DIGEST_BASE64_BYTES(4)];
+    BW_TRY(choose_boundary(call));
+    BW_TRY(reserve_pieces(call, (size_t)op->piece_count + 2));
+    net_crc_text(op, crc);
+    (void)snprintf(call->type, sizeof call->type, "multipart/related; boundary=%s", call->boundary);
+    const int before = snprintf(call->before, sizeof call->before,
+                                "--%s\r\nContent-Type: application/json\r\n\r\n"
+                                "{\"crc32c\":\"%s\"}\r\n--%s\r\n"
+                                "Content-Type: application/octet-stream\r\n\r\n",
+                                call->boundary, crc, call->boundary);
+    const int behind =
+        snprintf(call->behind, sizeof call->behind, "\r\n--%s--\r\n", call->boundary);
+    size_t count = 0;
+    call->pieces[count++] = (struct iovec){call->before, (size_t)before};
+    for (uint32_t i = 0; i < op->piece_count; i++)
+        call->pieces[count++] = op->pieces[i];
+    call->pieces[count++] = (struct iovec){call->behind, (size_t)behind};
+    r->pieces = call->pieces;
+    r->piece_count = count;
+    r->body_bytes = store_op_bytes(op) + (uint64_t)before + (uint64_t)behind;
+    return BW_OK;
+}
+
 bw_status gcs_request_build(net_call *net)
 {
     gcs_call *call = gcs_call_of(net);
@@ -124,10 +177,8 @@ bw_status gcs_request_build(net_call *net)
         (void)snprintf(call->range, sizeof call->range, "bytes=%" PRIu64 "-%" PRIu64, op->offset,
                        op->offset + op->length - 1);
     if (net->method == HTTP_POST) {
-        r->pieces = op->pieces;
-        r->piece_count = op->piece_count;
-        r->body_bytes = store_op_bytes(op);
-        add(r, "content-type", "application/octet-stream");
+        BW_TRY(set_upload(call));
+        add(r, "content-type", call->type);
     }
     add(r, "range", call->range);
     add(r, "authorization", net->keys != NULL ? secret_text(&net->keys->keys.token) : "");

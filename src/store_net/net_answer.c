@@ -1,5 +1,6 @@
 // SPDX-FileCopyrightText: The BatchWeave authors
 // SPDX-License-Identifier: Apache-2.0
+#include "base/crc32c.h"
 #include "http/secret.h"
 #include "store_net/net_store.h"
 
@@ -19,6 +20,8 @@ static bool take_whole(net_call *call, const uint8_t *bytes, size_t size)
     if (call->parsed == BW_OK) {
         buf_put(out, bytes, size);
         call->parsed = buf_status(out);
+        if (head->has_crc32c)
+            call->crc = crc32c(call->crc, bytes, size);
     }
     call->got += size;
     return call->parsed == BW_OK;
@@ -262,6 +265,12 @@ static void end_get(net_call *call)
     if (head->status != 200 || (!head->has_length && !head->chunked)) {
         store_op_end(op, STORE_RETRY, BW_IO, "get: %s answered %d, of a length that is not said",
                      place_of(call), head->status);
+        return;
+    }
+    if (!net_sum_is_right(call)) {
+        store_op_end(op, STORE_RETRY, BW_CORRUPT,
+                     "get: what came from %s is not what it says it has: another checksum",
+                     place_of(call));
         return;
     }
     op->object_bytes = op->out.size;

@@ -1,6 +1,5 @@
 // SPDX-FileCopyrightText: The BatchWeave authors
 // SPDX-License-Identifier: Apache-2.0
-#include "base/crc32c.h"
 #include "base/hash.h"
 #include "store_s3/s3_internal.h"
 
@@ -10,9 +9,6 @@
 
 #define PATH_MAX_BYTES 8192u
 #define AUTHORIZATION_MAX_BYTES 4096u
-/* Small bodies are in the cache when they are sent, so that their CRC costs next to nothing; it
- * would be a pass of its own over large ones, whose bytes carry CRCs of ours anyway. */
-#define CRC_BYTES_MAX (256u << 10)
 #define LIST_MAX_DEFAULT 1000u
 /* Keys of a batch delete, each with its prefix and escapes. */
 #define BODY_BYTES_MAX (16u << 20)
@@ -138,14 +134,8 @@ static bw_status sum_body(s3_call *call)
 {
     const http_request *r = &call->net.http;
     call->crc[0] = call->md5[0] = '\0';
-    if (call->net.method == HTTP_PUT && r->body_bytes <= CRC_BYTES_MAX) {
-        uint32_t crc = 0;
-        for (size_t i = 0; i < r->piece_count; i++)
-            crc = crc32c(crc, r->pieces[i].iov_base, r->pieces[i].iov_len);
-        const uint8_t bytes[] = {(uint8_t)(crc >> 24), (uint8_t)(crc >> 16), (uint8_t)(crc >> 8),
-                                 (uint8_t)crc};
-        digest_base64(bytes, sizeof bytes, call->crc);
-    }
+    if (call->net.method == HTTP_PUT)
+        net_crc_text(call->net.op, call->crc);
     if (call->net.method == HTTP_POST) {
         uint8_t digest[DIGEST_MD5_BYTES];
         BW_TRY(digest_md5(r->pieces, r->piece_count, digest));
@@ -193,6 +183,8 @@ static void gather_headers(s3_call *call, header_list *list)
     add(list, "if-none-match", op->kind == STORE_CREATE ? "*" : "");
     add(list, "range", call->range);
     add(list, "x-amz-checksum-crc32c", call->crc);
+    add(list, "x-amz-checksum-mode",
+        op->kind == STORE_GET && !op->of_bucket && !call->net.asks_size ? "ENABLED" : "");
     add(list, "x-amz-content-sha256", signs ? call->payload : "");
     add(list, "x-amz-date", signs ? call->time : "");
     add(list, "x-amz-security-token", signs ? secret_text(&call->net.keys->keys.token) : "");

@@ -113,6 +113,37 @@ static void test_what_is_sent(void **state)
     assert_heard(heard, "DELETE /box/run/a/b HTTP/1.1\r\n");
 }
 
+/* A server that does not know the checksum is not sent it again; what it refused was not applied.
+ */
+static void test_large_writes_have_a_crc64(void **state)
+{
+    (void)state;
+    static char bytes[(64 << 10) + 1];
+    const struct iovec pieces[] = {{bytes, 1000}, {bytes + 1000, sizeof bytes - 1000}};
+    static const script_step steps[] = {{CODE("400 x", "Crc64Mismatch"), SCRIPT_KEEP, false},
+                                        {CODE("500 x", "FeatureNotSupported"), SCRIPT_KEEP, false},
+                                        {EMPTY("201 x"), SCRIPT_KEEP, false},
+                                        {CODE("500 x", "FeatureNotSupported"), SCRIPT_KEEP, false}};
+    static const store_outcome outcomes[] = {STORE_RETRY, STORE_RETRY, STORE_CREATED,
+                                             STORE_UNSUPPORTED};
+    stand t;
+    store_op op;
+    start(&t, steps, 4);
+    make_op(&op, STORE_CREATE);
+    op.pieces = pieces;
+    op.piece_count = 2;
+    for (unsigned i = 0; i < 4; i++) {
+        assert_int_equal(store_run(t.s, &op), outcomes[i]);
+        const char *heard = script_heard(t.server, i);
+        assert_null(strstr(heard, "content-md5"));
+        if (i < 2)
+            assert_heard(heard, "\r\nx-ms-content-crc64: Ie4lBXixpj4=\r\n");
+        else
+            assert_null(strstr(heard, "crc64"));
+    }
+    stop(&t);
+}
+
 static void test_outcomes(void **state)
 {
     (void)state;
@@ -359,6 +390,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_missing_permission_is_named),
         cmocka_unit_test(test_what_is_sent),
+        cmocka_unit_test(test_large_writes_have_a_crc64),
         cmocka_unit_test(test_outcomes),
         cmocka_unit_test(test_a_range_of_nothing),
         cmocka_unit_test(test_pages),

@@ -97,15 +97,28 @@ static void test_what_is_sent(void **state)
     make_op(&op, STORE_CREATE);
     assert_int_equal(answered(EMPTY("200 x"), SCRIPT_KEEP, &op, heard, sizeof heard),
                      STORE_CREATED);
-    assert_heard(heard, "POST /upload/storage/v1/b/bkt/o?uploadType=media&fields=name&"
+    assert_heard(heard, "POST /upload/storage/v1/b/bkt/o?uploadType=multipart&fields=name&"
                         "name=run%207%2Fa%2Fb&ifGenerationMatch=0 HTTP/1.1\r\n");
     assert_heard(heard, "\r\nauthorization: Bearer " TOKEN "\r\n");
-    assert_heard(heard, "\r\nContent-Length: 10\r\n");
-    assert_heard(heard, "\r\n\r\n0123456789");
+    char boundary[33], body[512], length[64];
+    const char *at = strstr(heard, "\r\ncontent-type: multipart/related; boundary=");
+    assert_non_null(at);
+    (void)snprintf(boundary, sizeof boundary, "%s", strchr(at, '=') + 1);
+    /* The content's CRC-32C, and the content. */
+    const int size = snprintf(body, sizeof body,
+                              "--%s\r\nContent-Type: application/json\r\n\r\n"
+                              "{\"crc32c\":\"KAwGng==\"}\r\n--%s\r\n"
+                              "Content-Type: application/octet-stream\r\n\r\n0123456789\r\n"
+                              "--%s--\r\n",
+                              boundary, boundary, boundary);
+    (void)snprintf(length, sizeof length, "\r\nContent-Length: %d\r\n", size);
+    assert_heard(heard, length);
+    assert_string_equal(strstr(heard, "\r\n\r\n") + 4, body);
     assert_null(strcasestr(heard, "if-none-match")); /* it would be ignored */
     make_op(&op, STORE_PUT);
     assert_int_equal(answered(EMPTY("200 x"), SCRIPT_KEEP, &op, heard, sizeof heard), STORE_OK);
     assert_null(strstr(heard, "ifGenerationMatch"));
+    assert_null(strstr(heard, boundary)); /* each has its own */
     make_op(&op, STORE_READ);
     (void)answered(EMPTY("500 x"), SCRIPT_KEEP, &op, heard, sizeof heard);
     assert_heard(heard, "GET /storage/v1/b/bkt/o/run%207%2Fa%2Fb?alt=media HTTP/1.1\r\n");
@@ -140,6 +153,17 @@ static void test_outcomes(void **state)
         {STORE_CREATE, REASON("409 x", "conflict"), SCRIPT_CLOSE, STORE_UNKNOWN, BW_IO},
         {STORE_CREATE, REASON("429 x", "rateLimitExceeded"), SCRIPT_CLOSE, STORE_UNKNOWN, BW_IO},
         {STORE_CREATE, REASON("403 x", "forbidden"), SCRIPT_CLOSE, STORE_FATAL, BW_DENIED},
+        {STORE_CREATE,
+         BODY("400 x", "{\"error\":{\"message\":\"Provided CRC32C \\\"A\\\" doesn't match\","
+                       "\"errors\":[{\"reason\":\"invalid\"}]}}"),
+         SCRIPT_CLOSE, STORE_RETRY, BW_IO},
+        {STORE_CREATE, REASON("400 x", "invalid"), SCRIPT_CLOSE, STORE_FATAL, BW_IO},
+        {STORE_GET,
+         "HTTP/1.1 200 x\r\nx-goog-hash: crc32c=KAwGng==\r\nContent-Length: 10\r\n\r\n0123456789",
+         SCRIPT_KEEP, STORE_OK, BW_OK},
+        {STORE_GET,
+         "HTTP/1.1 200 x\r\nx-goog-hash: crc32c=KAwGnw==\r\nContent-Length: 10\r\n\r\n0123456789",
+         SCRIPT_KEEP, STORE_RETRY, BW_CORRUPT},
         {STORE_CREATE, EMPTY("204 x"), SCRIPT_KEEP, STORE_UNKNOWN, BW_IO},
         {STORE_CREATE, REASON("200 x", "backendError"), SCRIPT_CLOSE, STORE_UNKNOWN, BW_IO},
         {STORE_CREATE, "", SCRIPT_RESET, STORE_UNKNOWN, BW_UNKNOWN},
