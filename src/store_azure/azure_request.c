@@ -10,7 +10,8 @@
 #include <time.h>
 
 #define PATH_MAX_BYTES 8192u
-#define AUTHORIZATION_MAX_BYTES 1024u
+#define AUTHORIZATION_MAX_BYTES 8192u /* a token */
+#define BATCH_BYTES_MAX (4u << 20)    /* the service's limit */
 #define VERSION "2021-12-02"
 /* What is small, as manifests are, gets an MD5, which is kept and returned; it is slow, so that
  * what is larger gets a CRC-64. */
@@ -27,8 +28,10 @@ typedef struct parameter_list {
 
 static void start_texts(azure_call *call)
 {
-    buf *const texts[] = {&call->path, &call->url, &call->authorization};
-    static const size_t maxima[] = {PATH_MAX_BYTES, 3 * PATH_MAX_BYTES, AUTHORIZATION_MAX_BYTES};
+    buf *const texts[] = {&call->path,   &call->url,  &call->authorization,
+                          &call->target, &call->body, &call->answers};
+    static const size_t maxima[] = {PATH_MAX_BYTES, 3 * PATH_MAX_BYTES, AUTHORIZATION_MAX_BYTES,
+                                    PATH_MAX_BYTES, BATCH_BYTES_MAX,    AZURE_ANSWERS_BYTES_MAX};
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         if (texts[i]->max == 0)
             buf_init(texts[i], maxima[i]);
@@ -76,12 +79,21 @@ static void list_parameters(azure_call *call, parameter_list *list)
 }
 
 /* A shared access signature, which stands in the query; "" when requests are let in otherwise. */
-static const char *signature_of(const azure_call *call)
+const char *azure_shared_signature(const azure_call *call)
 {
     const net_keyset *set = call->net.keys;
     return set != NULL && strcmp(set->keys.key_id, AZURE_SIGNATURE) == 0
                ? secret_text(&set->keys.token)
                : "";
+}
+
+void azure_put_path(const azure_call *call, const char *key, buf *out)
+{
+    const azure_backend *b = azure_backend_of(&call->net);
+    buf_put_text(out, b->folder);
+    buf_put_u8(out, '/');
+    uri_encode(out, b->prefix, strlen(b->prefix), true);
+    uri_encode(out, key, strlen(key), true);
 }
 
 static bool put_target(azure_call *call, parameter_list *list)
@@ -93,17 +105,20 @@ static bool put_target(azure_call *call, parameter_list *list)
     };
     const azure_backend *b = azure_backend_of(&call->net);
     call->net.method = call->net.asks_size ? HTTP_HEAD : methods[call->net.op->kind];
-    buf_put_text(&call->path, b->folder);
-    if (call->net.op->kind == STORE_LIST) {
+    if (net_call_is_batch(&call->net)) {
+        call->net.is_batch = true;
+        call->net.method = HTTP_POST;
+        buf_put_text(&call->path, b->folder);
+        list->rows[list->count++] = (uri_parameter){"comp", "batch"};
+        list->rows[list->count++] = (uri_parameter){"restype", "container"};
+    } else if (call->net.op->kind == STORE_LIST) {
+        buf_put_text(&call->path, b->folder);
         list_parameters(call, list);
     } else {
-        const char *key = net_call_key(&call->net);
-        buf_put_u8(&call->path, '/');
-        uri_encode(&call->path, b->prefix, strlen(b->prefix), true);
-        uri_encode(&call->path, key, strlen(key), true);
+        azure_put_path(call, net_call_key(&call->net), &call->path);
     }
     buf_printf(&call->url, "%s%s", b->origin, buf_text(&call->path));
-    const char *signature = signature_of(call);
+    const char *signature = azure_shared_signature(call);
     if (list->count > 0 || signature[0] != '\0')
         buf_put_u8(&call->url, '?');
     uri_query(&call->url, list->rows, list->count);
@@ -130,6 +145,8 @@ static bw_status set_body(azure_call *call)
 {
     http_request *r = &call->net.http;
     call->md5[0] = call->crc64[0] = '\0';
+    if (call->net.is_batch)
+        return azure_batch_put(call);
     if (call->net.method != HTTP_PUT)
         return BW_OK;
     r->pieces = call->net.op->pieces;
@@ -178,7 +195,10 @@ static void add_headers(azure_call *call)
         (void)snprintf(call->range, sizeof call->range, "bytes=%" PRIu64 "-%" PRIu64, op->offset,
                        op->offset + op->length - 1);
     add(r, "content-md5", call->md5);
-    add(r, "content-type", writes ? "application/octet-stream" : "");
+    add(r, "content-type",
+        call->net.is_batch ? "multipart/mixed; boundary=" AZURE_BATCH_BOUNDARY
+        : writes           ? "application/octet-stream"
+                           : "");
     add(r, "if-none-match", op->kind == STORE_CREATE ? "*" : "");
     add(r, "range", call->range);
     add(r, "x-ms-blob-type", writes ? "BlockBlob" : "");
@@ -193,7 +213,7 @@ static bw_status sign(azure_call *call, const parameter_list *list)
     const azure_backend *b = azure_backend_of(&call->net);
     http_request *r = &call->net.http;
     const net_keys *keys = call->net.keys != NULL ? &call->net.keys->keys : NULL;
-    if (keys == NULL || signature_of(call)[0] != '\0')
+    if (keys == NULL || azure_shared_signature(call)[0] != '\0')
         return BW_OK;
     if (!secret_is_set(&keys->key)) {
         add(r, "authorization", secret_text(&keys->token));
@@ -221,8 +241,8 @@ bw_status azure_request_build(net_call *net)
     start_texts(call);
     if (!put_target(call, &list))
         return BW_NOMEM;
-    BW_TRY(set_body(call));
     set_date(call);
+    BW_TRY(set_body(call));
     add_headers(call);
     BW_TRY(sign(call, &list));
     net->http.url = buf_text(&call->url);

@@ -22,6 +22,8 @@
 /** The code of a refusal of bytes that are not those of their checksum. */
 #define GCS_MISMATCH "crc32cMismatch"
 #define GCS_BOUNDARY_BYTES 33u
+/* No line of a batch can be it: they begin with a letter. */
+#define GCS_BATCH_BOUNDARY "batchweave"
 
 extern const net_outcomes gcs_outcomes;
 extern const net_dialect gcs_dialect;
@@ -37,7 +39,9 @@ typedef struct gcs_call {
     net_call net;
     buf url;
     char range[64];
-    buf page; /* of a listing */
+    buf page; /* of a listing; the answers to a batch */
+    buf body; /* of a batch */
+    struct iovec body_piece;
     /* An upload: its description, the pieces, its end. */
     rng random; /* for boundaries, which no content may have */
     bool has_random;
@@ -66,7 +70,7 @@ bw_status gcs_bucket_parse(store_bucket *out, const void *bytes, size_t size);
 void gcs_error(const net_call *call, net_error *out);
 bool gcs_object(const net_call *call, uint64_t *bytes, int64_t *modified_ms);
 bool gcs_list_sink(net_call *call, const uint8_t *bytes, size_t size);
-bool gcs_list_end(net_call *call);
+bool gcs_end(net_call *call);
 
 /** What a page says, for tests and fuzzing: entries after `after`, the prefix taken off, at most
  * `max`. */

@@ -10,22 +10,52 @@
 
 #define URL_MAX_BYTES 16384u
 #define LIST_MAX_DEFAULT 1000u
+/* The service's limit. */
+#define BATCH_KEYS_MAX 100u
+#define BATCH_BYTES_MAX (1u << 20)
 
 static void put_encoded(buf *out, const char *text)
 {
     uri_encode(out, text, strlen(text), false);
 }
 
-/* …/b/BUCKET/o/KEY, all of the key in one segment. */
-static void put_object(gcs_call *call, const char *query)
+/* /storage/v1/b/BUCKET/o/KEY, all of the key in one segment. */
+static void put_path(const gcs_call *call, const char *key, buf *out)
 {
     const gcs_backend *b = gcs_backend_of(&call->net);
-    buf_printf(&call->url, "%s/storage/v1/b/", b->origin);
-    put_encoded(&call->url, b->bucket);
-    buf_put_text(&call->url, "/o/");
-    put_encoded(&call->url, b->prefix);
-    put_encoded(&call->url, net_call_key(&call->net));
+    buf_put_text(out, "/storage/v1/b/");
+    put_encoded(out, b->bucket);
+    buf_put_text(out, "/o/");
+    put_encoded(out, b->prefix);
+    put_encoded(out, key);
+}
+
+static void put_object(gcs_call *call, const char *query)
+{
+    buf_put_text(&call->url, gcs_backend_of(&call->net)->origin);
+    put_path(call, net_call_key(&call->net), &call->url);
     buf_put_text(&call->url, query);
+}
+
+/* Deletes of several objects, each a request of its own in the body. */
+static void put_batch(gcs_call *call)
+{
+    net_call *net = &call->net;
+    const uint32_t left = net->op->key_count - net->delete_at;
+    net->is_batch = true;
+    net->method = HTTP_POST;
+    net->batch_keys = left < BATCH_KEYS_MAX ? left : BATCH_KEYS_MAX;
+    buf_printf(&call->url, "%s/batch/storage/v1", gcs_backend_of(net)->origin);
+    for (uint32_t i = 0; i < net->batch_keys; i++) {
+        buf_printf(&call->body,
+                   "--" GCS_BATCH_BOUNDARY "\r\nContent-Type: application/http\r\n"
+                   "Content-Transfer-Encoding: binary\r\nContent-ID: <%u>\r\n\r\nDELETE ",
+                   i);
+        put_path(call, net->op->keys[net->delete_at + i], &call->body);
+        /* The last line end is the delimiter's. */
+        buf_put_text(&call->body, " HTTP/1.1\r\nContent-Length: 0\r\n\r\n\r\n");
+    }
+    buf_put_text(&call->body, "--" GCS_BATCH_BOUNDARY "--\r\n");
 }
 
 static void put_upload(gcs_call *call)
@@ -88,6 +118,10 @@ static void put_url(gcs_call *call)
         put_list(call);
         break;
     case STORE_DELETE:
+        if (net_call_is_batch(net)) {
+            put_batch(call);
+            break;
+        }
         net->method = HTTP_DELETE;
         put_object(call, "");
         break;
@@ -168,7 +202,9 @@ bw_status gcs_request_build(net_call *net)
     if (call->url.max == 0) {
         buf_init(&call->url, URL_MAX_BYTES);
         buf_init(&call->page, GCS_PAGE_BYTES_MAX);
+        buf_init(&call->body, BATCH_BYTES_MAX);
     }
+    buf_reset(&call->body);
     buf_reset(&call->url);
     buf_reset(&call->page);
     put_url(call);
@@ -176,7 +212,14 @@ bw_status gcs_request_build(net_call *net)
     if (op->kind == STORE_READ && !net->asks_size && !net->asks_absence)
         (void)snprintf(call->range, sizeof call->range, "bytes=%" PRIu64 "-%" PRIu64, op->offset,
                        op->offset + op->length - 1);
-    if (net->method == HTTP_POST) {
+    if (net->is_batch) {
+        call->body_piece = (struct iovec){call->body.data, call->body.size};
+        r->pieces = &call->body_piece;
+        r->piece_count = 1;
+        r->body_bytes = call->body.size;
+        add(r, "content-type", "multipart/mixed; boundary=" GCS_BATCH_BOUNDARY);
+        BW_TRY(buf_status(&call->body));
+    } else if (net->method == HTTP_POST) {
         BW_TRY(set_upload(call));
         add(r, "content-type", call->type);
     }

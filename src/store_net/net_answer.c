@@ -440,7 +440,9 @@ static bool take_failure(net_call *call)
         return true;
     }
     const net_outcome *row = row_of(call, status, e.code);
-    if (call->is_batch && row->meaning == BW_UNSUPPORTED) {
+    /* A bare 404 is not the bucket's: nobody is there who knows of batches. */
+    const bool nobody = status == 404 && e.code[0] == '\0';
+    if (call->is_batch && (row->meaning == BW_UNSUPPORTED || nobody)) {
         atomic_store(&call->owner->backend->no_batch, true);
         return false;
     }

@@ -110,7 +110,11 @@ static void test_big_object_of_many_pieces(void **state)
     store_op_init(&op, STORE_CREATE, "big");
     op.pieces = pieces;
     op.piece_count = PIECES;
-    assert_int_equal(store_run(s, &op), STORE_CREATED);
+    /* Nothing landed: a store may have to learn which checksum the other side does not know. */
+    store_outcome outcome = store_run(s, &op);
+    if (outcome == STORE_RETRY)
+        outcome = store_run(s, &op);
+    assert_int_equal(outcome, STORE_CREATED);
 
     uint8_t *back = malloc(size);
     assert_int_equal(do_read(s, "big", 0, size, back), STORE_OK);

@@ -189,6 +189,63 @@ static void test_outcomes(void **state)
     }
 }
 
+#define BATCH(parts)                                                                               \
+    "HTTP/1.1 200 x\r\nConnection: close\r\nContent-Type: multipart/mixed; "                       \
+    "boundary=b\r\n\r\n" parts "--b--\r\n"
+#define PART(answer) "--b\r\nContent-Type: application/http\r\n\r\nHTTP/1.1 " answer "\r\n"
+
+static void test_many_are_deleted_at_once(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *answer;
+        store_outcome outcome;
+        bw_status code;
+    } rows[] = {
+        {BATCH(PART("204 x\r\n") PART("404 x\r\n\r\n{\"error\":{\"errors\":[{\"reason\":"
+                                      "\"notFound\"}]}}")),
+         STORE_OK, BW_OK},
+        {BATCH(PART("204 x\r\n")), STORE_RETRY, BW_CORRUPT}, /* one lacks */
+        {BATCH(PART("204 x\r\n") PART("403 x\r\n\r\n{\"error\":{\"errors\":[{\"reason\":"
+                                      "\"forbidden\"}]}}")),
+         STORE_DENIED, BW_DENIED},
+        {BATCH(PART("429 x\r\n") PART("204 x\r\n")), STORE_RETRY, BW_IO},
+        {REASON("401 x", "authError"), STORE_DENIED, BW_DENIED},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char heard[8192];
+        store_op op;
+        make_op(&op, STORE_DELETE);
+        op.key_count = 2;
+        const store_outcome outcome =
+            answered(rows[i].answer, SCRIPT_CLOSE, &op, heard, sizeof heard);
+        if (outcome != rows[i].outcome || op.error.code != rows[i].code)
+            fail_msg("row %zu: %s, %s", i, store_outcome_name(outcome), op.error.message);
+        assert_heard(heard, "POST /batch/storage/v1 HTTP/1.1\r\n");
+        assert_heard(heard, "\r\nauthorization: Bearer " TOKEN "\r\n");
+        assert_heard(heard, "\r\n\r\nDELETE /storage/v1/b/bkt/o/run%207%2Fa%2Fb HTTP/1.1\r\n");
+        assert_heard(heard, "\r\n\r\nDELETE /storage/v1/b/bkt/o/run%207%2Fc HTTP/1.1\r\n");
+        assert_heard(heard, "\r\nContent-Length: 0\r\n\r\n\r\n--batchweave--\r\n");
+    }
+}
+
+/* A server that knows no batch gets one by one. */
+static void test_one_by_one(void **state)
+{
+    (void)state;
+    static const script_step steps[] = {{BODY("404 x", "Not Found"), SCRIPT_CLOSE, false},
+                                        {EMPTY("204 x"), SCRIPT_KEEP, false},
+                                        {EMPTY("204 x"), SCRIPT_KEEP, false}};
+    stand t;
+    store_op op;
+    start(&t, steps, 3);
+    make_op(&op, STORE_DELETE);
+    op.key_count = 2;
+    assert_int_equal(store_run(t.s, &op), STORE_OK);
+    assert_heard(script_heard(t.server, 2), "DELETE /storage/v1/b/bkt/o/run%207%2Fc HTTP/1.1\r\n");
+    stop(&t);
+}
+
 static void test_head_is_asked_as_json(void **state)
 {
     (void)state;
@@ -333,6 +390,8 @@ int main(void)
         cmocka_unit_test(test_a_missing_permission_is_named),
         cmocka_unit_test(test_what_is_sent),
         cmocka_unit_test(test_outcomes),
+        cmocka_unit_test(test_many_are_deleted_at_once),
+        cmocka_unit_test(test_one_by_one),
         cmocka_unit_test(test_head_is_asked_as_json),
         cmocka_unit_test(test_a_bare_404_is_asked_again),
         cmocka_unit_test(test_a_range_behind_the_end),
