@@ -13,13 +13,6 @@
 /* Keys of a batch delete, each with its prefix and escapes. */
 #define BODY_BYTES_MAX (16u << 20)
 
-static bool is_batch(const s3_call *call)
-{
-    const store_op *op = call->net.op;
-    return op->kind == STORE_DELETE && op->key_count > 1 &&
-           !atomic_load(&call->net.owner->backend->no_batch);
-}
-
 /* ---- path and query ---- */
 
 static void put_path(s3_call *call)
@@ -79,7 +72,7 @@ static bool put_target(s3_call *call)
         [STORE_DELETE] = HTTP_DELETE,
     };
     call->net.method = call->net.asks_size ? HTTP_HEAD : methods[call->net.op->kind];
-    if (is_batch(call)) {
+    if (net_call_is_batch(&call->net)) {
         call->net.is_batch = true;
         call->net.method = HTTP_POST;
         put_batch(call);
@@ -177,17 +170,26 @@ static void gather_headers(s3_call *call, header_list *list)
     if (op->kind == STORE_READ && !call->net.asks_size)
         (void)snprintf(call->range, sizeof call->range, "bytes=%" PRIu64 "-%" PRIu64, op->offset,
                        op->offset + op->length - 1);
+    const bool creates = op->kind == STORE_CREATE;
+    const bool writes = call->net.method == HTTP_PUT;
+    const bool is_s3 = strcmp(b->condition->name, "if-none-match") == 0;
     add(list, "content-md5", call->md5);
     add(list, "content-type", call->net.method == HTTP_POST ? "application/xml" : "");
     add(list, "host", b->host);
-    add(list, "if-none-match", op->kind == STORE_CREATE ? "*" : "");
+    add(list, "if-none-match", creates && is_s3 ? b->condition->value : "");
     add(list, "range", call->range);
     add(list, "x-amz-checksum-crc32c", call->crc);
     add(list, "x-amz-checksum-mode",
         op->kind == STORE_GET && !op->of_bucket && !call->net.asks_size ? "ENABLED" : "");
     add(list, "x-amz-content-sha256", signs ? call->payload : "");
     add(list, "x-amz-date", signs ? call->time : "");
+    add(list, "x-amz-expected-bucket-owner", b->bucket_owner);
+    add(list, "x-amz-request-payer", b->requester_pays ? "requester" : "");
     add(list, "x-amz-security-token", signs ? secret_text(&call->net.keys->keys.token) : "");
+    add(list, "x-amz-server-side-encryption", writes && b->kms_key[0] != '\0' ? "aws:kms" : "");
+    add(list, "x-amz-server-side-encryption-aws-kms-key-id", writes ? b->kms_key : "");
+    add(list, "x-amz-storage-class", writes ? b->storage_class : "");
+    add(list, b->condition->name, creates && !is_s3 ? b->condition->value : "");
 }
 
 static bw_status sign(s3_call *call, const header_list *list)

@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: The BatchWeave authors
 // SPDX-License-Identifier: Apache-2.0
-/* What goes with a request besides the key: checksums. */
+/* What goes with a request besides the key: checksums, the condition, what a bucket's owner wants.
+ */
 #include "store_s3/s3_store.h"
 
 #include "store/driver.h"
@@ -124,6 +125,117 @@ static void test_a_whole_object_is_verified(void **state)
     }
 }
 
+/* In each request what the account is asked for, in those that write what the object gets; all of
+ * it signed. */
+static void test_properties(void **state)
+{
+    (void)state;
+    static const struct {
+        store_op_kind kind;
+        bool writes;
+    } rows[] = {{STORE_PUT, true},    {STORE_CREATE, true}, {STORE_GET, false},
+                {STORE_READ, false},  {STORE_HEAD, false},  {STORE_LIST, false},
+                {STORE_DELETE, false}};
+    static const char *const always[] = {"x-amz-expected-bucket-owner: 123456789012",
+                                         "x-amz-request-payer: requester"};
+    static const char *const written[] = {
+        "x-amz-server-side-encryption: aws:kms",
+        "x-amz-server-side-encryption-aws-kms-key-id: arn:aws:kms:eu:1:key/a-b",
+        "x-amz-storage-class: STANDARD_IA"};
+    const s3_options more = {.bucket = "bkt",
+                             .kms_key = "arn:aws:kms:eu:1:key/a-b",
+                             .storage_class = "STANDARD_IA",
+                             .bucket_owner = "123456789012",
+                             .requester_pays = true};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char heard[8192], line[160];
+        store_op op;
+        make_op(&op, rows[i].kind);
+        (void)answered_with(&more, EMPTY("500 x"), &op, heard, sizeof heard);
+        for (size_t k = 0; k < 2; k++) {
+            (void)snprintf(line, sizeof line, "\r\n%s\r\n", always[k]);
+            assert_heard(heard, line);
+        }
+        for (size_t k = 0; k < 3; k++) {
+            (void)snprintf(line, sizeof line, "\r\n%s\r\n", written[k]);
+            if (rows[i].writes)
+                assert_heard(heard, line);
+            else
+                assert_null(strstr(heard, line));
+        }
+        if (rows[i].kind == STORE_PUT)
+            assert_heard(heard, "SignedHeaders=host;x-amz-checksum-crc32c;x-amz-content-sha256;"
+                                "x-amz-date;x-amz-expected-bucket-owner;x-amz-request-payer;"
+                                "x-amz-server-side-encryption;"
+                                "x-amz-server-side-encryption-aws-kms-key-id;x-amz-storage-class,");
+        store_op_clear(&op);
+    }
+}
+
+/* Stores that spell the condition differently, and answer differently. */
+static void test_conditions(void **state)
+{
+    (void)state;
+    static const struct {
+        s3_condition condition;
+        const char *line, *code;
+    } rows[] = {{S3_CONDITION_AUTO, "\r\nif-none-match: *\r\n", "PreconditionFailed"},
+                {S3_CONDITION_S3, "\r\nif-none-match: *\r\n", "PreconditionFailed"},
+                {S3_CONDITION_OSS, "\r\nx-oss-forbid-overwrite: true\r\n", "FileAlreadyExists"},
+                {S3_CONDITION_IBM, "\r\nx-ibm-forbid-overwrite: true\r\n", "ObjectAlreadyExists"}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const s3_options more = {.bucket = "bkt", .condition = rows[i].condition};
+        char heard[8192], answer[256];
+        store_op op;
+        make_op(&op, STORE_CREATE);
+        (void)snprintf(answer, sizeof answer,
+                       "HTTP/1.1 409 x\r\nConnection: close\r\nContent-Length: %zu\r\n\r\n"
+                       "<Error><Code>%s</Code></Error>",
+                       strlen(rows[i].code) + strlen("<Error><Code></Code></Error>"), rows[i].code);
+        assert_int_equal(answered_with(&more, answer, &op, heard, sizeof heard), STORE_EXISTS);
+        assert_heard(heard, rows[i].line);
+        assert_true((strstr(heard, "if-none-match") != NULL) == (i < 2));
+        make_op(&op, STORE_PUT);
+        (void)answered_with(&more, EMPTY("200 x"), &op, heard, sizeof heard);
+        assert_null(strstr(heard, rows[i].line));
+    }
+}
+
+static void test_what_is_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        s3_options options;
+        bw_status status;
+        const char *says;
+    } rows[] = {
+        {{.storage_class = "GLACIER"}, BW_UNSUPPORTED, "restored"},
+        {{.storage_class = "DEEP_ARCHIVE"}, BW_UNSUPPORTED, "restored"},
+        {{.storage_class = "Standard"}, BW_INVALID, "STANDARD_IA"},
+        {{.bucket_owner = "12345678901"}, BW_INVALID, "twelve digits"},
+        {{.bucket_owner = "12345678901a"}, BW_INVALID, "twelve digits"},
+        {{.kms_key = "a b"}, BW_INVALID, "kms_key"},
+        {{.kms_key = "a\r\nb: c"}, BW_INVALID, "kms_key"},
+        {{.endpoint = "https://cos.ap-x.myqcloud.com"}, BW_UNSUPPORTED, "x-cos-forbid-overwrite"},
+        {{.endpoint = "https://cos.ap-x.tencentcos.cn"}, BW_UNSUPPORTED, "x-cos-forbid-overwrite"},
+        {{.endpoint = "https://oss-cn-x.aliyuncs.com"}, BW_OK, ""},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        bw_error *error = bw_error_new();
+        store *s = NULL;
+        s3_options options = rows[i].options;
+        options.bucket = "bkt";
+        options.prefix = options.region = options.profile = options.ca_file = "";
+        if (options.endpoint == NULL)
+            options.endpoint = "";
+        assert_int_equal(s3_store_open(&options, &s, error), rows[i].status);
+        if (rows[i].status != BW_OK && strstr(bw_error_message(error), rows[i].says) == NULL)
+            fail_msg("'%s' does not say '%s'", bw_error_message(error), rows[i].says);
+        store_close(s);
+        bw_error_free(error);
+    }
+}
+
 static int set_environment(void **state)
 {
     (void)state;
@@ -136,6 +248,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_write_has_a_checksum),
         cmocka_unit_test(test_a_whole_object_is_verified),
+        cmocka_unit_test(test_properties),
+        cmocka_unit_test(test_conditions),
+        cmocka_unit_test(test_what_is_refused),
     };
     return cmocka_run_group_tests(tests, set_environment, NULL);
 }
