@@ -148,6 +148,8 @@ typedef struct store_driver {
     void (*cancel)(store *s);
     /** With STORE_TAKES_BACK. */
     void (*take_back)(store *s, store_op *op);
+    /** Optional: store_failing. The thread that polls. */
+    bool (*failing)(store *s, bw_error *why);
     /** Optional, of drivers: store/store_about.h. */
     bool (*about)(store *s, struct store_facts *out);
     void (*bucket)(store *s, struct store_bucket *out);
@@ -181,6 +183,10 @@ void store_cancel(store *s);
 /** An operation in flight is the caller's again at once, in no later poll, and without an outcome:
  * it may have been applied. Nothing of it is written to any more. With STORE_TAKES_BACK. */
 void store_take_back(store *s, store_op *op);
+
+/** Why what is in flight has not ended yet: what an operation that is tried again failed with last;
+ * false when none is, or nobody here tries again. */
+bool store_failing(store *s, bw_error *why);
 
 /** Submits and polls until this operation is done; for handles with nothing else in flight. */
 store_outcome store_run(store *s, store_op *op);
