@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Azure Blob Storage: block blobs of one request, containers, lists. */
 #include "auth.h"
+#include "batches.h"
 #include "digests.h"
 #include "exchange.h"
 #include <inttypes.h>
@@ -12,6 +13,7 @@
 
 #define VERSION "2021-12-02"
 #define RANGE_CRC64_MAX (4u << 20)
+#define BATCH_MAX 256u
 
 /** "/account/container/blob", or without the account where the host names it. */
 static void read_place(exchange *x)
@@ -95,6 +97,10 @@ static failure read_container(exchange *x)
     const char *component = request_query(r, "comp");
     if (type == NULL || strcmp(type, "container") != 0)
         return FAILURE_NOT_IMPLEMENTED;
+    if (r->method == METHOD_POST && component != NULL && strcmp(component, "batch") == 0) {
+        x->operation.verb = VERB_DELETE_MANY;
+        return FAILURE_NONE;
+    }
     if (component != NULL)
         return r->method == METHOD_GET && strcmp(component, "list") == 0 ? read_list(x)
                                                                          : FAILURE_NOT_IMPLEMENTED;
@@ -147,8 +153,16 @@ static failure azure_parse(exchange *x)
 
 static failure azure_accept(exchange *x)
 {
-    const failure f = digest_md5(x, "content-md5", x->body);
-    return f != FAILURE_NONE ? f : digest_crc64(x, "x-ms-content-crc64", x->body);
+    failure f = digest_md5(x, "content-md5", x->body);
+    if (f == FAILURE_NONE)
+        f = digest_crc64(x, "x-ms-content-crc64", x->body);
+    if (f != FAILURE_NONE || x->operation.verb != VERB_DELETE_MANY)
+        return f;
+    /* By host the account is in no path. */
+    char stem[128];
+    snprintf(stem, sizeof stem, "/%s/", x->settings->account);
+    const bool by_path = text_begins(x->request.target, stem);
+    return batch_read(x, by_path ? stem : "/", "/", BATCH_MAX);
 }
 
 static void put_identity(exchange *x)
@@ -223,7 +237,7 @@ static void answer_get(exchange *x)
         return;
     buf text;
     buf_init(&text, 64);
-    put_crc64(&text, crc64(out->object.bytes->bytes + out->from, (size_t)out->size));
+    put_crc64(&text, azure_crc64(out->object.bytes->bytes + out->from, (size_t)out->size));
     reply_header(x, "x-ms-content-crc64", "%s", buf_text(&text));
     buf_free(&text);
 }
@@ -253,6 +267,8 @@ static void azure_answer(exchange *x)
         reply_header(x, "x-ms-lease-state", "available");
         break;
     case VERB_DELETE_MANY:
+        batch_answer(x);
+        break;
     case VERB_OTHER:
     case VERB_CONTROL:
     case VERB_COUNT:

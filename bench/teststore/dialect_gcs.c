@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Google Cloud Storage's JSON interface: media and multipart uploads, generations. */
 #include "auth.h"
+#include "batches.h"
 #include "digests.h"
 #include "exchange.h"
 #include "gcs_multipart.h"
@@ -11,6 +12,7 @@
 #include <string.h>
 
 #define LIST_DEFAULT 1000u
+#define BATCH_MAX 100u
 
 /** Cuts "/storage/v1/b/BUCKET[/o[/OBJECT]]" behind `stem`; false: it is something else. */
 static bool read_place(exchange *x, const char *stem, bool *of_objects)
@@ -116,6 +118,10 @@ static failure read_request(exchange *x)
     operation *op = &x->operation;
     const method m = x->request.method;
     bool of_objects = false;
+    if (m == METHOD_POST && strcmp(x->request.path, "/batch/storage/v1") == 0) {
+        op->verb = VERB_DELETE_MANY;
+        return FAILURE_NONE;
+    }
     if (read_place(x, "/upload/storage/v1/b", &of_objects))
         return of_objects ? read_upload(x) : FAILURE_NO_METHOD;
     if (!read_place(x, "/storage/v1/b", &of_objects) &&
@@ -161,6 +167,8 @@ static failure gcs_accept(exchange *x)
     const char *type = request_query(&x->request, "uploadType");
     if (op->verb == VERB_CONTAINER)
         return gcs_read_bucket(x);
+    if (op->verb == VERB_DELETE_MANY)
+        return batch_read(x, "/storage/v1/b/", "/o/", BATCH_MAX);
     if (op->verb != VERB_PUT && op->verb != VERB_CREATE)
         return FAILURE_NONE;
     if (type != NULL && strcmp(type, "multipart") == 0) {
@@ -275,6 +283,8 @@ static void gcs_answer(exchange *x)
         buf_printf(&x->reply.body, "{\"kind\":\"storage#bucket\",\"name\":\"%s\"}", op->container);
         break;
     case VERB_DELETE_MANY:
+        batch_answer(x);
+        break;
     case VERB_OTHER:
     case VERB_CONTROL:
     case VERB_COUNT:

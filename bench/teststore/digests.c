@@ -29,7 +29,7 @@ static void make_tables(void)
         }
 }
 
-uint64_t crc64(const void *bytes, size_t size)
+uint64_t azure_crc64(const void *bytes, size_t size)
 {
     pthread_once(&crc64_once, make_tables);
     const uint8_t *at = bytes;
@@ -113,7 +113,7 @@ failure digest_crc64(const exchange *x, const char *name, const blob *b)
         return FAILURE_NONE;
     if (!read_base64(text, raw, sizeof raw))
         return FAILURE_BAD_DIGEST_FORM;
-    const uint64_t crc = crc64(bytes_of(b), size_of(b));
+    const uint64_t crc = azure_crc64(bytes_of(b), size_of(b));
     for (unsigned k = 0; k < 8; k++)
         if (raw[k] != (uint8_t)(crc >> (8 * k)))
             return FAILURE_BAD_CRC;

@@ -16,6 +16,6 @@ bool read_crc32c(const char *text, uint32_t *crc);
 /** As Azure writes it: the lowest first. */
 void put_crc64(buf *out, uint64_t crc);
 /** CRC-64 as Azure and NVMe have it; "123456789" gives 0xae8b14860a799888. */
-uint64_t crc64(const void *bytes, size_t size);
+uint64_t azure_crc64(const void *bytes, size_t size);
 
 #endif

@@ -55,7 +55,7 @@ static const dialect *choose(const exchange *x)
     if (s->forced != NULL)
         return s->forced;
     if (text_begins(r->path, "/storage/v1/") || text_begins(r->path, "/upload/storage/v1/") ||
-        text_begins(r->path, "/download/storage/v1/"))
+        text_begins(r->path, "/download/storage/v1/") || text_begins(r->path, "/batch/storage/v1"))
         return &dialect_gcs;
     const size_t size = strlen(s->account);
     if (request_header(r, "x-ms-version") != NULL ||

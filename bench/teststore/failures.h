@@ -26,7 +26,7 @@
     X(BAD_DIGEST, "bad_digest", 400, "BadDigest", 400, "invalid", 400, "Md5Mismatch",              \
       "The digest you specified did not match the calculated one.")                                \
     X(BAD_CRC, "bad_crc", 400, "BadDigest", 400, "invalid", 400, "Crc64Mismatch",                  \
-      "The checksum you specified did not match the calculated one.")                              \
+      "The CRC32C or CRC64 you specified did not match the calculated one.")                       \
     X(BAD_DIGEST_FORM, "bad_digest_form", 400, "InvalidDigest", 400, "invalid", 400, "InvalidMd5", \
       "The digest you specified is not valid.")                                                    \
     X(BAD_SHA256, "bad_sha256", 400, "XAmzContentSHA256Mismatch", 400, "invalid", 400,             \

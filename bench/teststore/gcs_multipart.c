@@ -3,6 +3,7 @@
 #include "gcs_multipart.h"
 
 #include "base/crc32c.h"
+#include "digests.h"
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -99,5 +100,11 @@ failure gcs_read_multipart(exchange *x)
     }
     x->payload = blob_new(media.size);
     memcpy(x->payload->bytes, media.bytes, media.size);
-    return FAILURE_NONE;
+    char claim[16];
+    uint32_t claimed = 0;
+    if (!read_member(description, "crc32c", claim, sizeof claim))
+        return FAILURE_NONE;
+    if (!read_crc32c(claim, &claimed))
+        return FAILURE_BAD_DIGEST_FORM;
+    return claimed == gcs_payload_crc(x) ? FAILURE_NONE : FAILURE_BAD_CRC;
 }

@@ -30,7 +30,7 @@ static int hex_digit(char c)
 }
 
 /** Decodes percent signs in place; false: broken ones, or a NUL. */
-static bool decode(char *text)
+bool request_decode(char *text)
 {
     char *to = text;
     for (const char *from = text; *from != '\0'; from++) {
@@ -61,7 +61,7 @@ static bool parse_query(request *r, char *text)
         for (char *c = value; c != NULL; c = strchr(c, '+'))
             if (*c == '+')
                 *c = ' ';
-        if (!decode(text) || (value != NULL && !decode(value)))
+        if (!request_decode(text) || (value != NULL && !request_decode(value)))
             return false;
         r->query[r->query_count++] = (field){text, value == NULL ? "" : value};
     }
@@ -76,7 +76,7 @@ static bool parse_target(request *r, const char *target, char *decoded)
     char *query = cut(decoded, "?");
     r->target = target;
     r->path = decoded;
-    return decode(decoded) && parse_query(r, query);
+    return request_decode(decoded) && parse_query(r, query);
 }
 
 static bool parse_header(request *r, char *line)

@@ -49,6 +49,8 @@ bool request_parse(request *r, char *head, size_t size, char *decoded);
 const char *request_header(const request *r, const char *name);
 /** NULL when absent; "" when it has no value. */
 const char *request_query(const request *r, const char *name);
+/** Percent-encoding, undone in place; false when it is none. */
+bool request_decode(char *text);
 /** A number that is nothing else; false when it is not. */
 bool request_number(const char *text, uint64_t *value);
 

@@ -113,6 +113,11 @@ static bw_status open_s3(const bucket_url *u, const bw_config *config, store **o
         .ca_file = TEXT(CA_FILE),
         .style = (s3_style)NUMBER(STYLE),
         .sign_body = (s3_sign_body)NUMBER(SIGN_BODY),
+        .condition = (s3_condition)NUMBER(CONDITION),
+        .kms_key = TEXT(KMS_KEY),
+        .storage_class = TEXT(STORAGE_CLASS),
+        .bucket_owner = TEXT(BUCKET_OWNER),
+        .requester_pays = NUMBER(REQUESTER_PAYS) != 0,
         .anonymous = NUMBER(ANONYMOUS) != 0,
         .plain_http = NUMBER(PLAIN_HTTP) != 0,
         .request_timeout_ns = (int64_t)NUMBER(REQUEST_TIMEOUT),
@@ -120,9 +125,24 @@ static bw_status open_s3(const bucket_url *u, const bw_config *config, store **o
     return s3_store_open(&options, out, error);
 }
 
+/* Whoever sets these relies on them: elsewhere they are refused, not passed over. */
+static bw_status check_not_of_s3(const bucket_url *u, const bw_config *config, bw_error *error)
+{
+    static const property_id of_s3[] = {PROPERTY_CONDITION, PROPERTY_KMS_KEY,
+                                        PROPERTY_STORAGE_CLASS, PROPERTY_BUCKET_OWNER,
+                                        PROPERTY_REQUESTER_PAYS};
+    for (size_t i = 0; i < sizeof of_s3 / sizeof of_s3[0]; i++) {
+        if (config_is_set(u->settings, of_s3[i]) || config_is_set(config, of_s3[i]))
+            return error_set(error, BW_UNSUPPORTED, "%s is a setting of s3:// alone",
+                             bw_config_name(of_s3[i]));
+    }
+    return BW_OK;
+}
+
 static bw_status open_azure(const bucket_url *u, const bw_config *config, store **out,
                             bw_error *error)
 {
+    BW_TRY(check_not_of_s3(u, config, error));
     const char *endpoint = TEXT(ENDPOINT);
     const s3_style style = (s3_style)NUMBER(STYLE);
     const azure_options options = {
@@ -144,6 +164,7 @@ static bw_status open_azure(const bucket_url *u, const bw_config *config, store 
 static bw_status open_gcs(const bucket_url *u, const bw_config *config, store **out,
                           bw_error *error)
 {
+    BW_TRY(check_not_of_s3(u, config, error));
     const gcs_options options = {
         .bucket = u->bucket,
         .prefix = u->prefix,

@@ -68,6 +68,18 @@
     P(ANONYMOUS, "anonymous", "store", "switch", "false", 0, 0, "no keys: nothing is signed")      \
     P(SIGN_BODY, "sign_body", "store", "auto|always|never", "auto", 0, 0,                          \
       "whether the signature covers the SHA-256 of what is written; auto: only without TLS")       \
+    P(CONDITION, "condition", "store", "auto|s3|oss|ibm", "auto", 0, 0,                            \
+      "s3: how a create asks for only-if-absent: by If-None-Match (s3), x-oss-forbid-overwrite "   \
+      "(oss) or x-ibm-forbid-overwrite (ibm); auto: oss on aliyuncs.com, else s3")                 \
+    P(KMS_KEY, "kms_key", "store", "text", "", 0, 0,                                               \
+      "s3: id, alias or ARN of the KMS key that what is written is encrypted with; default as "    \
+      "the bucket is set")                                                                         \
+    P(STORAGE_CLASS, "storage_class", "store", "text", "", 0, 0,                                   \
+      "s3: of what is written; default the bucket's")                                              \
+    P(BUCKET_OWNER, "bucket_owner", "store", "text", "", 0, 0,                                     \
+      "s3: account that the bucket must belong to, twelve digits; another's is refused")           \
+    P(REQUESTER_PAYS, "requester_pays", "store", "switch", "false", 0, 0,                          \
+      "s3: requests are paid by who sends them")                                                   \
     P(CA_FILE, "ca_file", "store", "text", "", 0, 0,                                               \
       "certificates to trust, as PEM; default AWS_CA_BUNDLE, else the system's")                   \
     P(PLAIN_HTTP, "plain_http", "store", "switch", "false", 0, 0,                                  \

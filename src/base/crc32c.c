@@ -52,6 +52,31 @@ uint32_t crc32c_portable(uint32_t previous, const void *bytes, size_t size)
     return ~crc;
 }
 
+/* a·b mod P, of reversed numbers: x^0 is the highest bit. */
+static uint32_t multiply(uint32_t a, uint32_t b)
+{
+    uint32_t product = 0;
+    for (uint32_t bit = 1u << 31; bit != 0; bit >>= 1) {
+        if ((a & bit) != 0)
+            product ^= b;
+        b = (b >> 1) ^ ((b & 1) != 0 ? POLYNOMIAL : 0);
+    }
+    return product;
+}
+
+/* The complements of the two cancel out: the first one is moved over the bytes behind it, that is,
+ * multiplied by x^(8 · bytes). */
+uint32_t crc32c_join(uint32_t first, uint32_t second, uint64_t second_bytes)
+{
+    uint32_t power = 1u << 23; /* x^8 */
+    for (; second_bytes > 0; second_bytes >>= 1) {
+        if ((second_bytes & 1) != 0)
+            first = multiply(first, power);
+        power = multiply(power, power);
+    }
+    return first ^ second;
+}
+
 #if defined(__x86_64__)
 
 /*

@@ -84,6 +84,13 @@ void drive_free(drive *d)
 
 bw_status drive_tell(const drive *d, bw_status status, bw_error *error, const char *what)
 {
+    bw_error why;
+    if (status == BW_TIMEOUT && store_failing(d->store, &why))
+        return error_set(error, status, "%s: %s; last: %s", what, bw_status_text(status),
+                         why.message);
+    if (status == BW_TIMEOUT && d->inflight > 0)
+        return error_set(error, status, "%s: %s; the store has not answered", what,
+                         bw_status_text(status));
     return error_set(error, status, "%s: %s", what,
                      status == BW_BUG ? d->broken.message : bw_status_text(status));
 }

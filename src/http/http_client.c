@@ -149,7 +149,9 @@ static CURL *take_handle(http_client *c)
     return c->spare[--c->spares];
 }
 
-static void drop_handle(http_client *c, http_request *r)
+/* One whose transfer failed is not used again: when it ended before there was a connection, libcurl
+ * 7.88 leaves it a buffer, and takes no size for one from then on. */
+static void drop_handle(http_client *c, http_request *r, bool is_good)
 {
     if (r->easy == NULL)
         return;
@@ -158,7 +160,7 @@ static void drop_handle(http_client *c, http_request *r)
         secret_wipe(line->data, strlen(line->data));
     curl_slist_free_all(r->lines);
     r->lines = NULL;
-    if (c->spares < SPARE_HANDLES_MAX) {
+    if (is_good && c->spares < SPARE_HANDLES_MAX) {
         curl_easy_reset(r->easy);
         c->spare[c->spares++] = r->easy;
     } else {
@@ -346,7 +348,7 @@ void http_submit(http_client *c, http_request *r)
     r->easy = take_handle(c);
     if (r->easy == NULL || !set_headers(c, r) || set_up(c, r, &origin) != CURLE_OK ||
         curl_multi_add_handle(c->multi, r->easy) != CURLM_OK) {
-        drop_handle(c, r);
+        drop_handle(c, r, false);
         r->starved = true;
         refuse(c, r, HTTP_NOT_SENT, "no memory for a request");
         return;
@@ -380,6 +382,17 @@ static void unlink_flying(http_client *c, const http_request *r)
     *at = r->next;
 }
 
+/* libcurl says that it could not connect, the system why. */
+static void tell_errno(http_request *r)
+{
+    long number = 0;
+    char text[64];
+    const size_t size = strlen(r->why);
+    if (curl_easy_getinfo(r->easy, CURLINFO_OS_ERRNO, &number) == CURLE_OK && number != 0)
+        (void)snprintf(r->why + size, sizeof r->why - size, ": %s",
+                       strerror_r((int)number, text, sizeof text));
+}
+
 static void land(http_client *c, http_request *r, CURLcode code)
 {
     unlink_flying(c, r);
@@ -394,7 +407,9 @@ static void land(http_client *c, http_request *r, CURLcode code)
         memcpy(r->why, text, size);
         r->why[size] = '\0';
     }
-    drop_handle(c, r);
+    if (code == CURLE_COULDNT_CONNECT)
+        tell_errno(r);
+    drop_handle(c, r, code == CURLE_OK);
     finish(c, r);
 }
 

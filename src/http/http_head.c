@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "http/http_head.h"
 
+#include "http/digest.h"
+
 #include <string.h>
 #include <strings.h>
 #include <time.h>
@@ -108,6 +110,40 @@ static void copy_text(char *to, size_t capacity, cursor_text c)
     to[size] = '\0';
 }
 
+/* Exactly `size` bytes in base64. */
+static bool take_base64(cursor_text c, uint8_t *out, size_t size)
+{
+    uint8_t bytes[18];
+    size_t count = 0;
+    const size_t digits = (size_t)(c.end - c.at);
+    if (digits != (size + 2) / 3 * 4 || !digest_base64_decode(c.at, digits, bytes, &count) ||
+        count != size)
+        return false;
+    memcpy(out, bytes, size);
+    return true;
+}
+
+/* A sum of parts, which has their number behind it, is none of the whole. */
+static void take_crc32c(http_head *head, cursor_text c)
+{
+    uint8_t b[4];
+    head->has_crc32c = take_base64(c, b, sizeof b);
+    if (head->has_crc32c)
+        head->crc32c = (uint32_t)b[0] << 24 | (uint32_t)b[1] << 16 | (uint32_t)b[2] << 8 | b[3];
+}
+
+/* crc32c=…,md5=…, also as a line each. */
+static void take_hashes(http_head *head, cursor_text c)
+{
+    while (c.at < c.end) {
+        const char *comma = memchr(c.at, ',', (size_t)(c.end - c.at));
+        cursor_text one = {c.at, comma != NULL ? comma : c.end};
+        if (take(&one, "crc32c="))
+            take_crc32c(head, one);
+        c.at = comma != NULL ? comma + 1 : c.end;
+    }
+}
+
 /* ---- lines ---- */
 
 static void take_status(http_head *head, cursor_text c)
@@ -130,7 +166,8 @@ static void take_field(http_head *head, cursor_text name, cursor_text value)
         "content-length",       "content-range",     "date",
         "last-modified",        "retry-after",       "x-amz-request-id",
         "x-ms-request-id",      "x-ms-error-code",   "x-amz-bucket-region",
-        "x-guploader-uploadid", "transfer-encoding", "metadata-flavor"};
+        "x-guploader-uploadid", "transfer-encoding", "metadata-flavor",
+        "content-md5",          "x-goog-hash",       "x-amz-checksum-crc32c"};
     size_t which = 0;
     const size_t size = (size_t)(name.end - name.at);
     while (which < sizeof known / sizeof known[0] &&
@@ -169,6 +206,15 @@ static void take_field(http_head *head, cursor_text name, cursor_text value)
         break;
     case 11:
         head->is_google = take(&value, "Google") && value.at == value.end;
+        break;
+    case 12:
+        head->has_md5 = take_base64(value, head->md5, sizeof head->md5);
+        break;
+    case 13:
+        take_hashes(head, value);
+        break;
+    case 14:
+        take_crc32c(head, value);
         break;
     default:
         break;

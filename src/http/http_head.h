@@ -28,6 +28,10 @@ typedef struct http_head {
     char error_code[64]; /* x-ms-error-code */
     char region[32];     /* x-amz-bucket-region */
     bool is_google;      /* Metadata-Flavor: Google */
+    bool has_crc32c;     /* of the whole object: x-amz-checksum-crc32c, x-goog-hash */
+    uint32_t crc32c;
+    bool has_md5; /* Content-MD5 */
+    uint8_t md5[16];
     size_t bytes;
 } http_head;
 

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "store/driver.h"
 
+#include "base/crc32c.h"
 #include "codec/key.h"
 
 #include <string.h>
@@ -122,6 +123,14 @@ uint64_t store_op_bytes(const store_op *op)
     for (uint32_t i = 0; i < op->piece_count; i++)
         bytes += op->pieces[i].iov_len;
     return bytes;
+}
+
+uint32_t store_op_crc(const store_op *op)
+{
+    uint32_t crc = 0;
+    for (uint32_t i = 0; i < op->piece_count && !op->has_crc; i++)
+        crc = crc32c(crc, op->pieces[i].iov_base, op->pieces[i].iov_len);
+    return op->has_crc ? op->crc : crc;
 }
 
 void op_queue_push(op_queue *queue, store_op *op)

@@ -22,6 +22,8 @@ void store_op_restart(store_op *op);
 bool store_op_check(store_op *op);
 /** Bytes of all pieces. */
 uint64_t store_op_bytes(const store_op *op);
+/** CRC-32C of all pieces: what the caller says, else read. */
+uint32_t store_op_crc(const store_op *op);
 
 /** Operations in the order they came, linked by `next`. */
 typedef struct op_queue {

@@ -3,6 +3,7 @@
 #include "store/mem.h"
 
 #include "base/alloc.h"
+#include "base/crc32c.h"
 #include "base/thread.h"
 #include "store/driver.h"
 
@@ -213,6 +214,11 @@ static void apply_write_locked(mem_space *space, store_op *op)
         return;
     }
     mem_blob *blob = blob_new(op->pieces, op->piece_count, store_op_bytes(op));
+    if (blob != NULL && op->has_crc && op->crc != crc32c(0, blob->data, blob->size)) {
+        blob_release(blob);
+        store_op_end(op, STORE_FATAL, BW_CORRUPT, "the bytes are not those of their checksum");
+        return;
+    }
     if (set_locked(space, op->key, blob) == BW_OK)
         op->outcome = create ? STORE_CREATED : STORE_OK;
     else

@@ -43,6 +43,7 @@ typedef struct retry_store {
     size_t waiting;    /* records with a due time */
     op_queue complete; /* ended here, without the inner store */
     bool cancelled;    /* nothing is tried again */
+    bw_error last;     /* what was tried again failed with */
     lock lock;         /* of what another thread's wake touches */
     condition wakes;
     struct {
@@ -188,6 +189,7 @@ static bool settle(retry_store *r, store_op *op)
         if (again && pause <= record->deadline_ns - now) {
             record->due_ns = now + pause;
             r->waiting++;
+            error_copy(&r->last, &op->error);
             return false;
         }
         tell_tries(op, tries);
@@ -325,6 +327,18 @@ static void retry_cancel(store *s)
     store_cancel(r->inner);
 }
 
+static bool retry_failing(store *s, bw_error *why)
+{
+    const retry_store *r = retry_of(s);
+    for (size_t i = 0; i < r->count; i++) {
+        if (r->records[i].tries > 1 || r->records[i].due_ns >= 0) {
+            error_copy(why, &r->last);
+            return true;
+        }
+    }
+    return false;
+}
+
 static void retry_wake(store *s)
 {
     retry_store *r = retry_of(s);
@@ -343,6 +357,7 @@ static const store_driver retry_driver = {
     .close = retry_close,
     .probe = store_probe_by_ops,
     .wake = retry_wake,
+    .failing = retry_failing,
     .cancel = retry_cancel,
 };
 

@@ -60,6 +60,11 @@ store_outcome store_run(store *s, store_op *op)
     return op->outcome;
 }
 
+bool store_failing(store *s, bw_error *why)
+{
+    return s->driver->failing != NULL && s->driver->failing(s, why);
+}
+
 void store_op_init(store_op *op, store_op_kind kind, const char *key)
 {
     memset(op, 0, sizeof *op);

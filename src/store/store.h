@@ -87,6 +87,9 @@ typedef struct store_op {
     bool of_bucket; /* get: no object, but what the bucket is set to; with STORE_TELLS_BUCKET */
     const struct iovec *pieces; /* put, create */
     uint32_t piece_count;
+    bool has_crc; /* put, create: the caller knows the CRC-32C of all pieces: nobody need read them
+                     for that */
+    uint32_t crc;
     char after[STORE_KEY_MAX + 1]; /* list: strictly after this key; "" from the start */
     bool list_any;                 /* list: names that no key can have, too */
     uint32_t list_max;             /* list: most entries of this page; 0 = driver's choice */
@@ -145,6 +148,8 @@ typedef struct store_driver {
     void (*cancel)(store *s);
     /** With STORE_TAKES_BACK. */
     void (*take_back)(store *s, store_op *op);
+    /** Optional: store_failing. The thread that polls. */
+    bool (*failing)(store *s, bw_error *why);
     /** Optional, of drivers: store/store_about.h. */
     bool (*about)(store *s, struct store_facts *out);
     void (*bucket)(store *s, struct store_bucket *out);
@@ -178,6 +183,10 @@ void store_cancel(store *s);
 /** An operation in flight is the caller's again at once, in no later poll, and without an outcome:
  * it may have been applied. Nothing of it is written to any more. With STORE_TAKES_BACK. */
 void store_take_back(store *s, store_op *op);
+
+/** Why what is in flight has not ended yet: what an operation that is tried again failed with last;
+ * false when none is, or nobody here tries again. */
+bool store_failing(store *s, bw_error *why);
 
 /** Submits and polls until this operation is done; for handles with nothing else in flight. */
 store_outcome store_run(store *s, store_op *op);

@@ -29,19 +29,29 @@ static bool is_skewed(const net_call *call)
                                  atomic_load(&call->owner->backend->skew_ms)) > SKEW_MS;
 }
 
-void azure_error(const net_call *call, net_error *out)
+void azure_error_parse(const http_head *head, const void *body, size_t size, net_error *out)
 {
     xml *reader = NULL;
     memset(out, 0, sizeof *out);
-    if (call->text.size > 0 && xml_new(NET_ERROR_BYTES_MAX, on_error, out, &reader) == BW_OK) {
-        (void)xml_feed(reader, call->text.data, call->text.size);
+    if (size > 0 && xml_new(NET_ERROR_BYTES_MAX, on_error, out, &reader) == BW_OK) {
+        (void)xml_feed(reader, body, size);
         xml_free(reader);
     }
     /* Also where there is no body. */
     if (out->code[0] == '\0')
-        memcpy(out->code, call->http.head.error_code, sizeof out->code);
+        memcpy(out->code, head->error_code, sizeof out->code);
+}
+
+void azure_error(const net_call *call, net_error *out)
+{
+    azure_error_parse(&call->http.head, call->text.data, call->text.size, out);
     if (strcmp(out->code, "AuthenticationFailed") == 0 && is_skewed(call))
         memcpy(out->code, NET_SKEWED, sizeof NET_SKEWED);
+    if (strcmp(out->code, "FeatureNotSupported") == 0 &&
+        ((const azure_call *)call)->crc64[0] != '\0') {
+        atomic_store(&azure_backend_of(call)->no_crc64, true);
+        memcpy(out->code, AZURE_NO_CRC64, sizeof AZURE_NO_CRC64);
+    }
 }
 
 _Static_assert(sizeof((http_head *)0)->error_code == sizeof((net_error *)0)->code,

@@ -16,17 +16,20 @@ static void clear_call(net_call *net, bool final)
     xml_free(call->reader);
     call->reader = NULL;
     azure_page_clear(&call->page);
-    /* The URL may hold a shared access signature. */
-    buf *const hidden[] = {&call->url, &call->authorization};
+    buf_reset(&call->answers);
+    /* The URL may hold a shared access signature, the body of a batch tokens. */
+    buf *const hidden[] = {&call->url, &call->authorization, &call->body};
     for (size_t i = 0; i < sizeof hidden / sizeof hidden[0]; i++) {
-        if (hidden[i]->data != NULL)
+        if (hidden[i]->size > 0)
             secret_wipe(hidden[i]->data, hidden[i]->capacity);
+        buf_reset(hidden[i]);
     }
     if (!final)
         return;
-    buf_free(&call->path);
-    buf_free(&call->url);
-    buf_free(&call->authorization);
+    buf *const texts[] = {&call->path,   &call->url,  &call->authorization,
+                          &call->target, &call->body, &call->answers};
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
+        buf_free(texts[i]);
 }
 
 static void free_backend(net_backend *net)
@@ -54,8 +57,8 @@ const net_dialect azure_dialect = {
     .call_bytes = sizeof(azure_call),
     .build = azure_request_build,
     .error = azure_error,
-    .sink = azure_list_sink,
-    .end = azure_list_end,
+    .sink = azure_sink,
+    .end = azure_end,
     .has_ended = net_call_has_ended,
     .about = azure_about,
     .clear = clear_call,

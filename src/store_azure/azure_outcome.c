@@ -31,6 +31,10 @@ static const net_outcome rows[] = {
 
     /* The body did not arrive as it was sent, so it was not stored. */
     CODE("Md5Mismatch", RETRY, RETRY, IO, "", "API; Azurite 3.35.0: not stored"),
+    CODE("Crc64Mismatch", RETRY, RETRY, IO, "", "API"),
+    /* The next request has none. */
+    CODE(AZURE_NO_CRC64, RETRY, RETRY, IO, "", "ours: FeatureNotSupported, Azurite 3.35.0"),
+    CODE("FeatureNotSupported", UNSUPPORTED, FATAL, UNSUPPORTED, "", "Azurite 3.35.0"),
 
     CODE("RequestBodyTooLarge", FATAL, FATAL, TOO_LARGE, "", "API"),
     CODE("SnapshotsPresent", FATAL, FATAL, IO, "; delete the snapshots first", "API"),

@@ -1,5 +1,6 @@
 // SPDX-FileCopyrightText: The BatchWeave authors
 // SPDX-License-Identifier: Apache-2.0
+#include "base/crc64.h"
 #include "store_azure/azure_chain.h"
 #include "store_azure/azure_internal.h"
 
@@ -9,10 +10,11 @@
 #include <time.h>
 
 #define PATH_MAX_BYTES 8192u
-#define AUTHORIZATION_MAX_BYTES 1024u
+#define AUTHORIZATION_MAX_BYTES 8192u /* a token */
+#define BATCH_BYTES_MAX (4u << 20)    /* the service's limit */
 #define VERSION "2021-12-02"
-/* MD5 is slow: only of what is small, as manifests are. The bytes of larger ones carry CRCs of
- * ours. */
+/* What is small, as manifests are, gets an MD5, which is kept and returned; it is slow, so that
+ * what is larger gets a CRC-64. */
 #define MD5_BYTES_MAX (64u << 10)
 #define LIST_MAX_DEFAULT 1000u
 #define LIST_MAX 5000u
@@ -26,8 +28,10 @@ typedef struct parameter_list {
 
 static void start_texts(azure_call *call)
 {
-    buf *const texts[] = {&call->path, &call->url, &call->authorization};
-    static const size_t maxima[] = {PATH_MAX_BYTES, 3 * PATH_MAX_BYTES, AUTHORIZATION_MAX_BYTES};
+    buf *const texts[] = {&call->path,   &call->url,  &call->authorization,
+                          &call->target, &call->body, &call->answers};
+    static const size_t maxima[] = {PATH_MAX_BYTES, 3 * PATH_MAX_BYTES, AUTHORIZATION_MAX_BYTES,
+                                    PATH_MAX_BYTES, BATCH_BYTES_MAX,    AZURE_ANSWERS_BYTES_MAX};
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         if (texts[i]->max == 0)
             buf_init(texts[i], maxima[i]);
@@ -75,12 +79,21 @@ static void list_parameters(azure_call *call, parameter_list *list)
 }
 
 /* A shared access signature, which stands in the query; "" when requests are let in otherwise. */
-static const char *signature_of(const azure_call *call)
+const char *azure_shared_signature(const azure_call *call)
 {
     const net_keyset *set = call->net.keys;
     return set != NULL && strcmp(set->keys.key_id, AZURE_SIGNATURE) == 0
                ? secret_text(&set->keys.token)
                : "";
+}
+
+void azure_put_path(const azure_call *call, const char *key, buf *out)
+{
+    const azure_backend *b = azure_backend_of(&call->net);
+    buf_put_text(out, b->folder);
+    buf_put_u8(out, '/');
+    uri_encode(out, b->prefix, strlen(b->prefix), true);
+    uri_encode(out, key, strlen(key), true);
 }
 
 static bool put_target(azure_call *call, parameter_list *list)
@@ -92,17 +105,20 @@ static bool put_target(azure_call *call, parameter_list *list)
     };
     const azure_backend *b = azure_backend_of(&call->net);
     call->net.method = call->net.asks_size ? HTTP_HEAD : methods[call->net.op->kind];
-    buf_put_text(&call->path, b->folder);
-    if (call->net.op->kind == STORE_LIST) {
+    if (net_call_is_batch(&call->net)) {
+        call->net.is_batch = true;
+        call->net.method = HTTP_POST;
+        buf_put_text(&call->path, b->folder);
+        list->rows[list->count++] = (uri_parameter){"comp", "batch"};
+        list->rows[list->count++] = (uri_parameter){"restype", "container"};
+    } else if (call->net.op->kind == STORE_LIST) {
+        buf_put_text(&call->path, b->folder);
         list_parameters(call, list);
     } else {
-        const char *key = net_call_key(&call->net);
-        buf_put_u8(&call->path, '/');
-        uri_encode(&call->path, b->prefix, strlen(b->prefix), true);
-        uri_encode(&call->path, key, strlen(key), true);
+        azure_put_path(call, net_call_key(&call->net), &call->path);
     }
     buf_printf(&call->url, "%s%s", b->origin, buf_text(&call->path));
-    const char *signature = signature_of(call);
+    const char *signature = azure_shared_signature(call);
     if (list->count > 0 || signature[0] != '\0')
         buf_put_u8(&call->url, '?');
     uri_query(&call->url, list->rows, list->count);
@@ -114,17 +130,33 @@ static bool put_target(azure_call *call, parameter_list *list)
 
 /* ---- the rest of it ---- */
 
+static void sum_body(const http_request *r, char *text)
+{
+    uint8_t bytes[8];
+    uint64_t crc = 0;
+    for (size_t i = 0; i < r->piece_count; i++)
+        crc = crc64(crc, r->pieces[i].iov_base, r->pieces[i].iov_len);
+    for (size_t i = 0; i < sizeof bytes; i++)
+        bytes[i] = (uint8_t)(crc >> 8 * i);
+    digest_base64(bytes, sizeof bytes, text);
+}
+
 static bw_status set_body(azure_call *call)
 {
     http_request *r = &call->net.http;
-    call->md5[0] = '\0';
+    call->md5[0] = call->crc64[0] = '\0';
+    if (call->net.is_batch)
+        return azure_batch_put(call);
     if (call->net.method != HTTP_PUT)
         return BW_OK;
     r->pieces = call->net.op->pieces;
     r->piece_count = call->net.op->piece_count;
     r->body_bytes = store_op_bytes(call->net.op);
-    if (r->body_bytes > MD5_BYTES_MAX)
+    if (r->body_bytes > MD5_BYTES_MAX) {
+        if (!atomic_load(&azure_backend_of(&call->net)->no_crc64))
+            sum_body(r, call->crc64);
         return BW_OK;
+    }
     uint8_t digest[DIGEST_MD5_BYTES];
     BW_TRY(digest_md5(r->pieces, r->piece_count, digest));
     digest_base64(digest, sizeof digest, call->md5);
@@ -163,10 +195,14 @@ static void add_headers(azure_call *call)
         (void)snprintf(call->range, sizeof call->range, "bytes=%" PRIu64 "-%" PRIu64, op->offset,
                        op->offset + op->length - 1);
     add(r, "content-md5", call->md5);
-    add(r, "content-type", writes ? "application/octet-stream" : "");
+    add(r, "content-type",
+        call->net.is_batch ? "multipart/mixed; boundary=" AZURE_BATCH_BOUNDARY
+        : writes           ? "application/octet-stream"
+                           : "");
     add(r, "if-none-match", op->kind == STORE_CREATE ? "*" : "");
     add(r, "range", call->range);
     add(r, "x-ms-blob-type", writes ? "BlockBlob" : "");
+    add(r, "x-ms-content-crc64", call->crc64);
     add(r, "x-ms-date", call->date);
     add(r, "x-ms-version", VERSION);
 }
@@ -177,7 +213,7 @@ static bw_status sign(azure_call *call, const parameter_list *list)
     const azure_backend *b = azure_backend_of(&call->net);
     http_request *r = &call->net.http;
     const net_keys *keys = call->net.keys != NULL ? &call->net.keys->keys : NULL;
-    if (keys == NULL || signature_of(call)[0] != '\0')
+    if (keys == NULL || azure_shared_signature(call)[0] != '\0')
         return BW_OK;
     if (!secret_is_set(&keys->key)) {
         add(r, "authorization", secret_text(&keys->token));
@@ -205,8 +241,8 @@ bw_status azure_request_build(net_call *net)
     start_texts(call);
     if (!put_target(call, &list))
         return BW_NOMEM;
-    BW_TRY(set_body(call));
     set_date(call);
+    BW_TRY(set_body(call));
     add_headers(call);
     BW_TRY(sign(call, &list));
     net->http.url = buf_text(&call->url);

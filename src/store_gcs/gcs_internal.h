@@ -12,11 +12,18 @@
 #ifndef STORE_GCS_GCS_INTERNAL_H
 #define STORE_GCS_GCS_INTERNAL_H
 
+#include "base/rng.h"
 #include "http/uri.h"
 #include "store_gcs/gcs_store.h"
 #include "store_net/net_store.h"
 
 #define GCS_PAGE_BYTES_MAX (16u << 20)
+
+/** The code of a refusal of bytes that are not those of their checksum. */
+#define GCS_MISMATCH "crc32cMismatch"
+#define GCS_BOUNDARY_BYTES 33u
+/* No line of a batch can be it: they begin with a letter. */
+#define GCS_BATCH_BOUNDARY "batchweave"
 
 extern const net_outcomes gcs_outcomes;
 extern const net_dialect gcs_dialect;
@@ -32,7 +39,17 @@ typedef struct gcs_call {
     net_call net;
     buf url;
     char range[64];
-    buf page; /* of a listing */
+    buf page; /* of a listing; the answers to a batch */
+    buf body; /* of a batch */
+    struct iovec body_piece;
+    /* An upload: its description, the pieces, its end. */
+    rng random; /* for boundaries, which no content may have */
+    bool has_random;
+    char boundary[GCS_BOUNDARY_BYTES];
+    char type[64 + GCS_BOUNDARY_BYTES];
+    char before[256], behind[64];
+    struct iovec *pieces;
+    size_t piece_capacity;
 } gcs_call;
 
 static inline gcs_call *gcs_call_of(net_call *call)
@@ -53,7 +70,7 @@ bw_status gcs_bucket_parse(store_bucket *out, const void *bytes, size_t size);
 void gcs_error(const net_call *call, net_error *out);
 bool gcs_object(const net_call *call, uint64_t *bytes, int64_t *modified_ms);
 bool gcs_list_sink(net_call *call, const uint8_t *bytes, size_t size);
-bool gcs_list_end(net_call *call);
+bool gcs_end(net_call *call);
 
 /** What a page says, for tests and fuzzing: entries after `after`, the prefix taken off, at most
  * `max`. */

@@ -1,5 +1,6 @@
 // SPDX-FileCopyrightText: The BatchWeave authors
 // SPDX-License-Identifier: Apache-2.0
+#include "http/http_parts.h"
 #include "store_gcs/gcs_internal.h"
 
 #include <jansson.h>
@@ -33,6 +34,8 @@ void gcs_error_parse(const void *bytes, size_t size, net_error *out)
     const json_t *first = json_array_get(json_object_get(error, "errors"), 0);
     net_copy_printable(out->code, sizeof out->code, text_of(first, "reason"));
     net_copy_printable(out->message, sizeof out->message, text_of(error, "message"));
+    if (strcmp(out->code, "invalid") == 0 && strcasestr(out->message, "crc32c") != NULL)
+        memcpy(out->code, GCS_MISMATCH, sizeof GCS_MISMATCH);
     json_decref(root);
 }
 
@@ -137,8 +140,15 @@ bool gcs_list_sink(net_call *net, const uint8_t *bytes, size_t size)
     return net->parsed == BW_OK;
 }
 
-bool gcs_list_end(net_call *net)
+static void part_error(const http_part *part, net_error *out)
 {
+    gcs_error_parse(part->body, part->body_bytes, out);
+}
+
+bool gcs_end(net_call *net)
+{
+    if (net->is_batch)
+        return net_batch_end(net, &gcs_call_of(net)->page, part_error);
     gcs_call *call = gcs_call_of(net);
     store_op *op = net->op;
     gcs_page page = {.prefix = gcs_backend_of(net)->prefix,

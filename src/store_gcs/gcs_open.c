@@ -15,6 +15,8 @@ static void clear_call(net_call *net, bool final)
         return;
     buf_free(&call->url);
     buf_free(&call->page);
+    buf_free(&call->body);
+    mem_free(call->pieces);
 }
 
 static void free_backend(net_backend *net)
@@ -47,7 +49,7 @@ const net_dialect gcs_dialect = {
     .object = gcs_object,
     .confirms_absence = true,
     .sink = gcs_list_sink,
-    .end = gcs_list_end,
+    .end = gcs_end,
     .has_ended = net_call_has_ended,
     .about = gcs_about,
     .bucket = gcs_bucket,

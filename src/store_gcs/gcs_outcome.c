@@ -22,6 +22,7 @@ static const net_outcome rows[] = {
     CODE("objectUnderActiveHold", FATAL, DENIED, DENIED, "", "API"),
 
     CODE("uploadTooLarge", FATAL, FATAL, TOO_LARGE, "", "API"),
+    CODE(GCS_MISMATCH, RETRY, RETRY, IO, "", "ours: invalid with a word of CRC32C; not stored"),
     CODE("uploadBrokenConnection", RETRY, RETRY, IO, "", "API: the body was not whole"),
 
     /* It may have been applied before it was given up: no proof of the opposite. */

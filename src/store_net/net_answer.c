@@ -1,5 +1,6 @@
 // SPDX-FileCopyrightText: The BatchWeave authors
 // SPDX-License-Identifier: Apache-2.0
+#include "base/crc32c.h"
 #include "http/secret.h"
 #include "store_net/net_store.h"
 
@@ -19,6 +20,8 @@ static bool take_whole(net_call *call, const uint8_t *bytes, size_t size)
     if (call->parsed == BW_OK) {
         buf_put(out, bytes, size);
         call->parsed = buf_status(out);
+        if (head->has_crc32c)
+            call->crc = crc32c(call->crc, bytes, size);
     }
     call->got += size;
     return call->parsed == BW_OK;
@@ -264,6 +267,12 @@ static void end_get(net_call *call)
                      place_of(call), head->status);
         return;
     }
+    if (!net_sum_is_right(call)) {
+        store_op_end(op, STORE_RETRY, BW_CORRUPT,
+                     "get: what came from %s is not what it says it has: another checksum",
+                     place_of(call));
+        return;
+    }
     op->object_bytes = op->out.size;
     op->modified_ms = head->modified_ms;
     op->outcome = STORE_OK;
@@ -431,7 +440,9 @@ static bool take_failure(net_call *call)
         return true;
     }
     const net_outcome *row = row_of(call, status, e.code);
-    if (call->is_batch && row->meaning == BW_UNSUPPORTED) {
+    /* A bare 404 is not the bucket's: nobody is there who knows of batches. */
+    const bool nobody = status == 404 && e.code[0] == '\0';
+    if (call->is_batch && (row->meaning == BW_UNSUPPORTED || nobody)) {
         atomic_store(&call->owner->backend->no_batch, true);
         return false;
     }

@@ -131,6 +131,7 @@ static bool call_send(net_call *call)
     b->dialect->clear(call, false);
     buf_reset(&call->text);
     call->got = 0;
+    call->crc = 0;
     call->parsed = BW_OK;
     call->is_batch = false;
     call->http =

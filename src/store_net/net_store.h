@@ -7,7 +7,9 @@
  *
  *   net_driver.c   submit, poll, clone, close
  *   net_answer.c   objects, and what failed
+ *   net_batch.c    deletes of many at once
  *   net_place.c    prefixes and endpoints
+ *   net_sum.c      checksums, sent and returned
  *   net_outcome.c  the look-up in a dialect's table
  *
  * Nothing here is for users of a store.
@@ -15,6 +17,7 @@
 #ifndef STORE_NET_NET_STORE_H
 #define STORE_NET_NET_STORE_H
 
+#include "http/digest.h"
 #include "http/http_client.h"
 #include "http/uri.h"
 #include "store/driver.h"
@@ -100,11 +103,13 @@ struct net_call {
     uint32_t delete_at;            /* one by one: the next key */
     char after[STORE_KEY_MAX + 1]; /* list: the page begins after this key */
     uint64_t got;                  /* bytes of the answer for the operation */
+    uint32_t crc;                  /* get: of those, where the store says what it should be */
     buf text;                      /* any other body */
     bw_status parsed;              /* what a sink, or the room for the body, said */
     bool asks_size;                /* a range was beyond the end: how long is the object? */
     bool asks_absence;             /* a bare 404 came: is it really not there? */
-    bool is_batch;                 /* this request deletes several: the dialect says so */
+    bool is_batch;                 /* this request deletes several: the dialect says so, */
+    uint32_t batch_keys;           /* and how many, where its answers are parts */
 };
 
 struct net_store {
@@ -145,6 +150,21 @@ void net_copy_printable(char *to, size_t capacity, const char *from);
 bw_status net_check_prefix(const char *prefix, size_t bytes_max, bw_error *error);
 /** The origin of an endpoint; plain HTTP to another machine only when it is wanted. */
 bw_status net_find_origin(const char *endpoint, bool plain_http, uri_origin *out, bw_error *error);
+
+/* net_batch.c */
+struct http_part;
+/** What the part says of its failure. */
+typedef void net_part_error(const struct http_part *part, net_error *out);
+/** Whether the next request of the operation deletes several. */
+bool net_call_is_batch(const net_call *call);
+/** A dialect's `end` of a batch of `batch_keys` from `delete_at` on, each answered by a part. */
+bool net_batch_end(net_call *call, const buf *answers, net_part_error *error);
+
+/* net_sum.c */
+/** CRC-32C of what is written as stores want it: big-endian, in base64. */
+void net_crc_text(const store_op *op, char out[DIGEST_BASE64_BYTES(4)]);
+/** Whether a whole object is what the store says it has; true where it says nothing. */
+bool net_sum_is_right(const net_call *call);
 
 /* net_answer.c */
 bool net_answer_sink(http_request *request, const uint8_t *bytes, size_t size);

@@ -23,6 +23,11 @@
 extern const net_outcomes s3_outcomes;
 extern const net_dialect s3_dialect;
 
+/** The header by which a create asks for it. */
+typedef struct s3_spelling {
+    const char *name, *value;
+} s3_spelling;
+
 typedef struct s3_backend {
     net_backend net;
     char *origin; /* https://host:port */
@@ -31,6 +36,9 @@ typedef struct s3_backend {
     char *prefix; /* "" or with a slash behind it */
     char *region;
     bool sign_body;
+    const s3_spelling *condition;
+    bool requester_pays;
+    char *kms_key, *storage_class, *bucket_owner; /* "" for none */
 } s3_backend;
 
 #define S3_HEX_BYTES (2 * DIGEST_SHA256_BYTES + 1)

@@ -33,6 +33,9 @@ static void free_backend(net_backend *net)
     mem_free(b->folder);
     mem_free(b->prefix);
     mem_free(b->region);
+    mem_free(b->kms_key);
+    mem_free(b->storage_class);
+    mem_free(b->bucket_owner);
     mem_free(b);
 }
 
@@ -94,6 +97,42 @@ static bw_status check_bucket(const char *bucket, bw_error *error)
     return BW_OK;
 }
 
+static const char *text_of(const char *option)
+{
+    return option != NULL ? option : "";
+}
+
+static bw_status check_class(const char *name, bw_error *error)
+{
+    static const char *const archives[] = {"GLACIER", "DEEP_ARCHIVE", "SNOW"};
+    if (strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") != strlen(name))
+        return error_set(error, BW_INVALID,
+                         "storage_class \"%.60s\": write it as S3 does, STANDARD_IA", name);
+    for (size_t i = 0; i < sizeof archives / sizeof archives[0]; i++) {
+        if (strcmp(name, archives[i]) == 0)
+            return error_set(error, BW_UNSUPPORTED,
+                             "storage_class %s: what is archived cannot be read before it is "
+                             "restored",
+                             name);
+    }
+    return BW_OK;
+}
+
+/* What goes into headers. */
+static bw_status check_properties(const s3_options *options, bw_error *error)
+{
+    const char *owner = text_of(options->bucket_owner);
+    const char *key = text_of(options->kms_key);
+    if (owner[0] != '\0' && (strlen(owner) != 12 || strspn(owner, "0123456789") != 12))
+        return error_set(error, BW_INVALID,
+                         "bucket_owner \"%.40s\" is no account: write its twelve digits", owner);
+    for (const char *c = key; *c != '\0'; c++) {
+        if (*c <= ' ' || *c > '~')
+            return error_set(error, BW_INVALID, "kms_key: write the key's id, alias or ARN");
+    }
+    return check_class(text_of(options->storage_class), error);
+}
+
 /* ---- the place ---- */
 
 static bw_status find_endpoint(const s3_options *options, const s3_settings *settings,
@@ -120,6 +159,32 @@ static bool is_virtual(const s3_options *options, const uri_origin *origin)
     return aws && strchr(options->bucket, '.') == NULL;
 }
 
+/* Only the spelling is taken from the host's name: whether it is kept is proven at each opening for
+ * writing. */
+static bw_status choose_condition(const s3_options *options, const uri_origin *origin,
+                                  s3_backend *b, bw_error *error)
+{
+    static const s3_spelling spellings[] = {
+        [S3_CONDITION_S3] = {"if-none-match", "*"},
+        /* Alibaba, OSS error 0026-00000002. */
+        [S3_CONDITION_OSS] = {"x-oss-forbid-overwrite", "true"},
+        [S3_CONDITION_IBM] = {"x-ibm-forbid-overwrite", "true"},
+    };
+    static const char *const tencent[] = {".myqcloud.com", ".tencentcos.cn"};
+    s3_condition condition = options->condition;
+    for (size_t i = 0; i < 2 && condition == S3_CONDITION_AUTO; i++) {
+        if (ends_in(origin->host, tencent[i]))
+            return error_set(error, BW_UNSUPPORTED,
+                             "%.100s: Tencent COS creates if absent by x-cos-forbid-overwrite, "
+                             "which is not supported: what it answers was never seen here",
+                             origin->host);
+    }
+    if (condition == S3_CONDITION_AUTO)
+        condition = ends_in(origin->host, ".aliyuncs.com") ? S3_CONDITION_OSS : S3_CONDITION_S3;
+    b->condition = &spellings[condition];
+    return BW_OK;
+}
+
 static bw_status set_place(const s3_options *options, const s3_settings *settings, s3_backend *b,
                            bw_error *error)
 {
@@ -135,6 +200,7 @@ static bw_status set_place(const s3_options *options, const s3_settings *setting
     b->region = net_text(&status, "%s", region);
     BW_TRY(status);
     BW_TRY(find_endpoint(options, settings, b, &origin, error));
+    BW_TRY(choose_condition(options, &origin, b, error));
     const bool own_host = is_virtual(options, &origin);
     if (origin.port != 0)
         (void)snprintf(port, sizeof port, ":%u", origin.port);
@@ -145,6 +211,10 @@ static bw_status set_place(const s3_options *options, const s3_settings *setting
     b->folder = own_host ? net_text(&status, "/") : net_text(&status, "/%s", options->bucket);
     b->prefix = net_text(&status, "%s%s", options->prefix, options->prefix[0] != '\0' ? "/" : "");
     b->net.name = net_text(&status, "s3://%s", options->bucket);
+    b->kms_key = net_text(&status, "%s", text_of(options->kms_key));
+    b->storage_class = net_text(&status, "%s", text_of(options->storage_class));
+    b->bucket_owner = net_text(&status, "%s", text_of(options->bucket_owner));
+    b->requester_pays = options->requester_pays;
     b->net.key_bytes_max = STORE_KEY_MAX - (uint32_t)strlen(b->prefix != NULL ? b->prefix : "");
     const char *ca_file = options->ca_file[0] != '\0' ? options->ca_file : settings->ca_file;
     if (ca_file[0] != '\0')
@@ -191,6 +261,7 @@ bw_status s3_store_open(const s3_options *options, store **out, bw_error *error)
 {
     BW_TRY(check_bucket(options->bucket, error));
     BW_TRY(net_check_prefix(options->prefix, S3_PREFIX_MAX, error));
+    BW_TRY(check_properties(options, error));
     s3_backend *b = mem_zalloc(sizeof *b);
     if (b == NULL)
         return error_set(error, BW_NOMEM, "no memory for a store");

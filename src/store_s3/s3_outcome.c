@@ -9,6 +9,8 @@
  * writes. A name and a version: seen there. */
 static const net_outcome rows[] = {
     CODE("PreconditionFailed", EXISTS, FATAL, IO, "", "conditional"),
+    CODE("FileAlreadyExists", EXISTS, FATAL, IO, "", "Alibaba OSS, x-oss-forbid-overwrite"),
+    CODE("ObjectAlreadyExists", EXISTS, FATAL, IO, "", "IBM COS, x-ibm-forbid-overwrite"),
     /* Nothing landed: a delete or another create was in between. Stores that mean "exists" by it
      * answer so when asked again, or are refused by the probe. */
     CODE("ConditionalRequestConflict", RETRY, RETRY, IO, "", "conditional"),

@@ -1,6 +1,5 @@
 // SPDX-FileCopyrightText: The BatchWeave authors
 // SPDX-License-Identifier: Apache-2.0
-#include "base/crc32c.h"
 #include "base/hash.h"
 #include "store_s3/s3_internal.h"
 
@@ -10,19 +9,9 @@
 
 #define PATH_MAX_BYTES 8192u
 #define AUTHORIZATION_MAX_BYTES 4096u
-/* Small bodies are in the cache when they are sent, so that their CRC costs next to nothing; it
- * would be a pass of its own over large ones, whose bytes carry CRCs of ours anyway. */
-#define CRC_BYTES_MAX (256u << 10)
 #define LIST_MAX_DEFAULT 1000u
 /* Keys of a batch delete, each with its prefix and escapes. */
 #define BODY_BYTES_MAX (16u << 20)
-
-static bool is_batch(const s3_call *call)
-{
-    const store_op *op = call->net.op;
-    return op->kind == STORE_DELETE && op->key_count > 1 &&
-           !atomic_load(&call->net.owner->backend->no_batch);
-}
 
 /* ---- path and query ---- */
 
@@ -83,7 +72,7 @@ static bool put_target(s3_call *call)
         [STORE_DELETE] = HTTP_DELETE,
     };
     call->net.method = call->net.asks_size ? HTTP_HEAD : methods[call->net.op->kind];
-    if (is_batch(call)) {
+    if (net_call_is_batch(&call->net)) {
         call->net.is_batch = true;
         call->net.method = HTTP_POST;
         put_batch(call);
@@ -138,14 +127,8 @@ static bw_status sum_body(s3_call *call)
 {
     const http_request *r = &call->net.http;
     call->crc[0] = call->md5[0] = '\0';
-    if (call->net.method == HTTP_PUT && r->body_bytes <= CRC_BYTES_MAX) {
-        uint32_t crc = 0;
-        for (size_t i = 0; i < r->piece_count; i++)
-            crc = crc32c(crc, r->pieces[i].iov_base, r->pieces[i].iov_len);
-        const uint8_t bytes[] = {(uint8_t)(crc >> 24), (uint8_t)(crc >> 16), (uint8_t)(crc >> 8),
-                                 (uint8_t)crc};
-        digest_base64(bytes, sizeof bytes, call->crc);
-    }
+    if (call->net.method == HTTP_PUT)
+        net_crc_text(call->net.op, call->crc);
     if (call->net.method == HTTP_POST) {
         uint8_t digest[DIGEST_MD5_BYTES];
         BW_TRY(digest_md5(r->pieces, r->piece_count, digest));
@@ -187,15 +170,26 @@ static void gather_headers(s3_call *call, header_list *list)
     if (op->kind == STORE_READ && !call->net.asks_size)
         (void)snprintf(call->range, sizeof call->range, "bytes=%" PRIu64 "-%" PRIu64, op->offset,
                        op->offset + op->length - 1);
+    const bool creates = op->kind == STORE_CREATE;
+    const bool writes = call->net.method == HTTP_PUT;
+    const bool is_s3 = strcmp(b->condition->name, "if-none-match") == 0;
     add(list, "content-md5", call->md5);
     add(list, "content-type", call->net.method == HTTP_POST ? "application/xml" : "");
     add(list, "host", b->host);
-    add(list, "if-none-match", op->kind == STORE_CREATE ? "*" : "");
+    add(list, "if-none-match", creates && is_s3 ? b->condition->value : "");
     add(list, "range", call->range);
     add(list, "x-amz-checksum-crc32c", call->crc);
+    add(list, "x-amz-checksum-mode",
+        op->kind == STORE_GET && !op->of_bucket && !call->net.asks_size ? "ENABLED" : "");
     add(list, "x-amz-content-sha256", signs ? call->payload : "");
     add(list, "x-amz-date", signs ? call->time : "");
+    add(list, "x-amz-expected-bucket-owner", b->bucket_owner);
+    add(list, "x-amz-request-payer", b->requester_pays ? "requester" : "");
     add(list, "x-amz-security-token", signs ? secret_text(&call->net.keys->keys.token) : "");
+    add(list, "x-amz-server-side-encryption", writes && b->kms_key[0] != '\0' ? "aws:kms" : "");
+    add(list, "x-amz-server-side-encryption-aws-kms-key-id", writes ? b->kms_key : "");
+    add(list, "x-amz-storage-class", writes ? b->storage_class : "");
+    add(list, b->condition->name, creates && !is_s3 ? b->condition->value : "");
 }
 
 static bw_status sign(s3_call *call, const header_list *list)

@@ -17,6 +17,14 @@ typedef enum s3_style { S3_STYLE_AUTO, S3_STYLE_PATH, S3_STYLE_VIRTUAL } s3_styl
 /** When the body's SHA-256 is signed: AUTO is where TLS does not protect it. */
 typedef enum s3_sign_body { S3_SIGN_AUTO, S3_SIGN_ALWAYS, S3_SIGN_NEVER } s3_sign_body;
 
+/** How a create says "only if absent": AUTO is OSS on its own hosts, S3's way elsewhere. */
+typedef enum s3_condition {
+    S3_CONDITION_AUTO,
+    S3_CONDITION_S3,
+    S3_CONDITION_OSS,
+    S3_CONDITION_IBM
+} s3_condition;
+
 typedef struct s3_options {
     const char *bucket, *prefix;
     /* "" in all that follows: as the environment and the profile say. */
@@ -26,6 +34,12 @@ typedef struct s3_options {
     const char *ca_file;
     s3_style style; /* AUTO: virtual on AWS unless the bucket has dots, path elsewhere */
     s3_sign_body sign_body;
+    s3_condition condition;
+    /* "" or NULL in these: nothing is said. */
+    const char *kms_key;       /* what is written is encrypted with it */
+    const char *storage_class; /* of what is written */
+    const char *bucket_owner;  /* refused when the bucket is another account's */
+    bool requester_pays;
     bool anonymous;
     bool plain_http;            /* to other machines than this one too */
     int64_t request_timeout_ns; /* of one attempt; large bodies get more */

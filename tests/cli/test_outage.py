@@ -4,6 +4,7 @@
 
 import json
 import os
+import socket
 import subprocess
 import time
 import unittest
@@ -48,6 +49,19 @@ class Outage(CliTest):
         self.assertGreater(self.fired(), 2)
         self.control(rules=[])
         self.assertEqual(json.loads(self.finish(trainer).out)["items"], 40)
+
+    def test_why_nobody_answers(self):
+        """The time limit alone was told, when it was shorter than the one of retries."""
+        with socket.socket() as closed:
+            closed.bind(("127.0.0.1", 0))
+            for endpoint, cause in [(f"http://127.0.0.1:{closed.getsockname()[1]}", "Connection refused"),
+                                    (f"https://{'a' * 64}.example", "Could not resolve host")]:
+                result = self.refused("TIMEOUT", "info", f"s3://bkt/space?endpoint={endpoint}", "--timeout", 1, env=KEYS)
+                self.assertIn(cause, result.err)
+        with socket.create_server(("127.0.0.1", 0)) as deaf:
+            result = self.refused("TIMEOUT", "info", f"s3://bkt/space?endpoint=http://127.0.0.1:{deaf.getsockname()[1]}",
+                                  "--timeout", 1, env=KEYS)
+            self.assertIn("the store has not answered", result.err)
 
     def test_the_time_limit_ends_the_wait(self):
         self.run_cli("init", self.url, "--dp", 2, env=KEYS)

@@ -20,6 +20,8 @@ typedef struct contract_factory {
     bool across_processes;
     /** Listings come in an order of the store's own; pages follow one another all the same. */
     bool any_order;
+    /** Bytes that are not those of the checksum that came with them are refused. */
+    bool checks_crc;
     /** The longest key, where a prefix takes from it; 0: STORE_KEY_MAX. */
     unsigned key_max;
     /** Names that are raced for, where that is slow; 0: as many as anywhere. */

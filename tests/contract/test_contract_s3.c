@@ -170,6 +170,7 @@ int main(int count, char **words)
     int failed = 0;
     for (size_t i = 0; i < sizeof factories / sizeof factories[0]; i++) {
         contract_factory factory = factories[i];
+        factory.checks_crc = true;
         factory.any_order = slow;
         factory.races = slow ? 4 : 0;
         failed += contract_run(&factory);

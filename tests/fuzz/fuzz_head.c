@@ -3,6 +3,7 @@
 /* Heads of HTTP answers, line by line. */
 #include "fuzz.h"
 #include "http/http_head.h"
+#include "http/http_parts.h"
 #include <string.h>
 
 /* Whatever becomes part of a message is printable and ends. */
@@ -12,6 +13,22 @@ static void check_text(const char *text, size_t capacity)
     PROMISE(size < capacity);
     for (size_t i = 0; i < size; i++)
         PROMISE(text[i] > ' ' && text[i] < 127);
+}
+
+/* Heads of answers also come in parts. */
+static void walk_parts(const uint8_t *data, size_t size)
+{
+    http_parts p;
+    http_part part;
+    const char *last = (const char *)data;
+    http_parts_start(&p, data, size);
+    while (http_parts_next(&p, &part)) {
+        PROMISE(part.head.status == 0 || (part.head.status >= 100 && part.head.status <= 599));
+        PROMISE(part.body >= last && part.body + part.body_bytes <= (const char *)data + size);
+        check_text(part.head.error_code, sizeof part.head.error_code);
+        last = part.body;
+    }
+    PROMISE(!http_parts_next(&p, &part));
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -34,5 +51,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     check_text(h.request_id, sizeof h.request_id);
     check_text(h.error_code, sizeof h.error_code);
     check_text(h.region, sizeof h.region);
+    walk_parts(data, size);
     return 0;
 }

@@ -60,12 +60,30 @@ static void pieces_make_the_whole(void **state)
         assert_int_equal(crc32c(crc32c(0, bytes, cut), bytes + cut, sizeof bytes - cut), whole);
 }
 
+/* Lengths of all sizes, the empty ones too. */
+static void sums_of_pieces_join(void **state)
+{
+    (void)state;
+    static uint8_t bytes[70000];
+    rng r;
+    rng_seed(&r, 13);
+    rng_bytes(&r, bytes, sizeof bytes);
+    for (int i = 0; i < 300; i++) {
+        const size_t size = i < 3 ? (size_t)i : rng_below(&r, sizeof bytes);
+        const size_t cut = i % 3 == 0 ? 0 : i % 3 == 1 ? size : rng_below(&r, size + 1);
+        const uint32_t first = crc32c(0, bytes, cut);
+        const uint32_t second = crc32c(0, bytes + cut, size - cut);
+        assert_int_equal(crc32c_join(first, second, size - cut), crc32c(0, bytes, size));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(known_values),
         cmocka_unit_test(hardware_and_tables_agree),
         cmocka_unit_test(pieces_make_the_whole),
+        cmocka_unit_test(sums_of_pieces_join),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,6 +4,8 @@
  * nothing is acknowledged before. */
 #include "stand.h"
 
+#include "base/rng.h"
+
 #include <string.h>
 
 static void test_no_space_then_room(void **state)
@@ -100,6 +102,35 @@ static void test_order_is_kept(void **state)
     stand_close(&s);
 }
 
+/* Parts carry their checksum, which the store holds against the bytes; those of large items are
+ * joined, those of small ones are read: sizes around the border, and in pieces. */
+static void test_parts_carry_their_checksum(void **state)
+{
+    (void)state;
+    static const size_t sizes[] = {100000, 16384, 16383, 0, 5, 40000};
+    enum { ITEMS = sizeof sizes / sizeof sizes[0] };
+    static uint8_t bytes[100000];
+    rng random;
+    stand s;
+    bw_batch *b = NULL;
+    rng_seed(&random, 3);
+    rng_bytes(&random, bytes, sizeof bytes);
+    stand_open(&s, 2, "", true);
+    bw_producer *p = stand_producer(&s, s.space, "p", "fixed:1");
+    stand_expect(&s, batch_new(p, ITEMS, &b, &s.error), BW_OK);
+    for (uint32_t d = 0; d < 2; d++) {
+        for (uint32_t i = 0; i < ITEMS; i++) {
+            const size_t cut = sizes[i] / 3;
+            const struct iovec pieces[] = {{bytes, cut}, {bytes + cut, sizes[i] - cut}};
+            stand_expect(&s, batch_set_item(b, d, 0, i, pieces, 2, &s.error), BW_OK);
+        }
+    }
+    stand_expect(&s, producer_put(p, b, 1, view_text("at"), 1, 10 * NS_PER_S, &s.error), BW_OK);
+    stand_expect(&s, producer_finish(p, 10 * NS_PER_S, &s.error), BW_OK);
+    stand_expect(&s, producer_close(p, 0, &s.error), BW_OK);
+    stand_close(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -107,6 +138,7 @@ int main(void)
         cmocka_unit_test(test_never_any_room),
         cmocka_unit_test(test_denied_finishes),
         cmocka_unit_test(test_order_is_kept),
+        cmocka_unit_test(test_parts_carry_their_checksum),
     };
     return cmocka_run_group_tests_name("upload", tests, NULL, NULL);
 }

@@ -270,6 +270,27 @@ static void test_nothing_was_sent(void **state)
 }
 
 /* The value may be a token: what is told of it is not a byte of it. */
+/* After a name that was not found every request of the client failed for want of memory. A label of
+ * more than 63 letters is found by nobody, and nobody is asked for it. */
+static void test_a_name_that_is_not_found(void **state)
+{
+    (void)state;
+    static const script_step steps[] = {{OK_EMPTY, SCRIPT_KEEP, false}};
+    stand *t = start(steps, 1);
+    for (int i = 0; i < 3; i++) {
+        http_request r = request(t, HTTP_GET);
+        r.url = "https://a234567890123456789012345678901234567890123456789012345678901234/";
+        run_one(t, &r);
+        assert_int_equal(r.end, HTTP_NOT_SENT);
+        assert_false(r.starved);
+        assert_non_null(strstr(r.why, "resolve"));
+    }
+    http_request r = request(t, HTTP_GET);
+    run_one(t, &r);
+    assert_int_equal(r.end, HTTP_ANSWERED);
+    stop(t);
+}
+
 static void test_a_header_is_one_line(void **state)
 {
     (void)state;
@@ -407,6 +428,7 @@ int main(void)
         cmocka_unit_test(test_once_means_once),
         cmocka_unit_test(test_an_early_refusal_is_heard),
         cmocka_unit_test(test_nothing_was_sent),
+        cmocka_unit_test(test_a_name_that_is_not_found),
         cmocka_unit_test(test_a_header_is_one_line),
         cmocka_unit_test(test_limits_of_time),
         cmocka_unit_test(test_a_sink_may_have_enough),

@@ -113,6 +113,38 @@ static void test_what_is_malformed_counts_as_absent(void **state)
     assert_int_equal(parsed("HTTP/2 204\r\n").status, 204);
 }
 
+/* CRC-32C 0x280c069e and MD5 of 0123456789. */
+static void test_checksums(void **state)
+{
+    (void)state;
+    static const uint8_t md5[] = {0x78, 0x1e, 0x5e, 0x24, 0x5d, 0x69, 0xb5, 0x66,
+                                  0x97, 0x9b, 0x86, 0xe2, 0x8d, 0x23, 0xf2, 0xc7};
+    http_head h = parsed("HTTP/1.1 200 OK\r\nx-amz-checksum-crc32c: KAwGng==\r\n"
+                         "Content-MD5: eB5eJF1ptWaXm4bijSPyxw==\r\n");
+    assert_true(h.has_crc32c && h.crc32c == 0x280c069e);
+    assert_true(h.has_md5 && memcmp(h.md5, md5, sizeof md5) == 0);
+    static const char *const hashes[] = {"X-Goog-Hash: crc32c=KAwGng==\r\n",
+                                         "X-Goog-Hash: crc32c=KAwGng==,md5=x\r\n",
+                                         "X-Goog-Hash: md5=x,crc32c=KAwGng==\r\n",
+                                         "x-goog-hash: crc32c=KAwGng==\r\nx-goog-hash: md5=x\r\n"};
+    for (size_t i = 0; i < sizeof hashes / sizeof hashes[0]; i++) {
+        h = parsed(hashes[i]);
+        assert_true(h.has_crc32c && h.crc32c == 0x280c069e);
+    }
+    /* Of parts; of another length; no base64; nothing. */
+    static const char *const none[] = {"x-amz-checksum-crc32c: KAwGng==-2\r\n",
+                                       "x-amz-checksum-crc32c: KAwGngAA\r\n",
+                                       "x-amz-checksum-crc32c: KAw*ng==\r\n",
+                                       "x-amz-checksum-crc32c:\r\n",
+                                       "x-goog-hash: md5=KAwGng==\r\n",
+                                       "Content-MD5: KAwGng==\r\n",
+                                       "Content-MD5: eB5eJF1ptWaXm4bijSPyxwAA\r\n"};
+    for (size_t i = 0; i < sizeof none / sizeof none[0]; i++) {
+        h = parsed(none[i]);
+        assert_false(h.has_crc32c || h.has_md5);
+    }
+}
+
 static void test_an_interim_answer_is_forgotten(void **state)
 {
     (void)state;
@@ -149,6 +181,7 @@ int main(void)
         cmocka_unit_test(test_whose_metadata_service_it_is),
         cmocka_unit_test(test_ranges),
         cmocka_unit_test(test_what_is_malformed_counts_as_absent),
+        cmocka_unit_test(test_checksums),
         cmocka_unit_test(test_an_interim_answer_is_forgotten),
         cmocka_unit_test(test_a_head_without_end_is_refused),
     };

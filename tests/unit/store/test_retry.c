@@ -110,6 +110,33 @@ static void test_definite_answers_are_not_repeated(void **state)
     close_all(&f);
 }
 
+/* Whoever ends to wait is told why, while it is tried again, and not after. */
+static void test_tells_what_fails(void **state)
+{
+    (void)state;
+    fixture f;
+    bw_error why = {0};
+    store_op op;
+    store_op *done[1];
+    store_retry_options options = quick;
+    options.clock = clock_system();
+    options.backoff_min_ns = options.backoff_max_ns = NS_PER_S;
+    options.limit_ns = 10 * NS_PER_S;
+    options.attempts_max = 10;
+    open_with(&f, "retry-before:head::1", &options);
+    assert_false(store_failing(f.store, &why));
+    store_op_init(&op, STORE_HEAD, "k");
+    store_submit(f.store, &op);
+    assert_false(store_failing(f.store, &why));
+    assert_int_equal(store_poll(f.store, done, 1, NS_PER_MS), 0);
+    assert_true(store_failing(f.store, &why));
+    assert_true(why.message[0] != '\0');
+    assert_int_equal(store_poll(f.store, done, 1, 5 * NS_PER_S), 1);
+    assert_int_equal(op.outcome, STORE_NOT_FOUND);
+    assert_false(store_failing(f.store, &why));
+    close_all(&f);
+}
+
 static void test_gives_up_after_its_attempts(void **state)
 {
     (void)state;
@@ -437,6 +464,7 @@ int main(void)
         cmocka_unit_test(test_repeats_until_it_works),
         cmocka_unit_test(test_never_repeats_a_create),
         cmocka_unit_test(test_definite_answers_are_not_repeated),
+        cmocka_unit_test(test_tells_what_fails),
         cmocka_unit_test(test_gives_up_after_its_attempts),
         cmocka_unit_test(test_gives_up_at_its_time_limit),
         cmocka_unit_test(test_pauses_grow_with_full_jitter),

@@ -29,6 +29,7 @@ static const expected rows[] = {
     {403, "retentionPolicyNotMet", STORE_FATAL, STORE_DENIED, BW_DENIED},
     {403, "objectUnderActiveHold", STORE_FATAL, STORE_DENIED, BW_DENIED},
     {413, "uploadTooLarge", STORE_FATAL, STORE_FATAL, BW_TOO_LARGE},
+    {400, "crc32cMismatch", STORE_RETRY, STORE_RETRY, BW_IO},
     {503, "uploadBrokenConnection", STORE_RETRY, STORE_RETRY, BW_IO},
     {409, "conflict", STORE_UNKNOWN, STORE_RETRY, BW_IO},
     {429, "rateLimitExceeded", STORE_UNKNOWN, STORE_RETRY, BW_IO},

@@ -97,15 +97,28 @@ static void test_what_is_sent(void **state)
     make_op(&op, STORE_CREATE);
     assert_int_equal(answered(EMPTY("200 x"), SCRIPT_KEEP, &op, heard, sizeof heard),
                      STORE_CREATED);
-    assert_heard(heard, "POST /upload/storage/v1/b/bkt/o?uploadType=media&fields=name&"
+    assert_heard(heard, "POST /upload/storage/v1/b/bkt/o?uploadType=multipart&fields=name&"
                         "name=run%207%2Fa%2Fb&ifGenerationMatch=0 HTTP/1.1\r\n");
     assert_heard(heard, "\r\nauthorization: Bearer " TOKEN "\r\n");
-    assert_heard(heard, "\r\nContent-Length: 10\r\n");
-    assert_heard(heard, "\r\n\r\n0123456789");
+    char boundary[33], body[512], length[64];
+    const char *at = strstr(heard, "\r\ncontent-type: multipart/related; boundary=");
+    assert_non_null(at);
+    (void)snprintf(boundary, sizeof boundary, "%s", strchr(at, '=') + 1);
+    /* The content's CRC-32C, and the content. */
+    const int size = snprintf(body, sizeof body,
+                              "--%s\r\nContent-Type: application/json\r\n\r\n"
+                              "{\"crc32c\":\"KAwGng==\"}\r\n--%s\r\n"
+                              "Content-Type: application/octet-stream\r\n\r\n0123456789\r\n"
+                              "--%s--\r\n",
+                              boundary, boundary, boundary);
+    (void)snprintf(length, sizeof length, "\r\nContent-Length: %d\r\n", size);
+    assert_heard(heard, length);
+    assert_string_equal(strstr(heard, "\r\n\r\n") + 4, body);
     assert_null(strcasestr(heard, "if-none-match")); /* it would be ignored */
     make_op(&op, STORE_PUT);
     assert_int_equal(answered(EMPTY("200 x"), SCRIPT_KEEP, &op, heard, sizeof heard), STORE_OK);
     assert_null(strstr(heard, "ifGenerationMatch"));
+    assert_null(strstr(heard, boundary)); /* each has its own */
     make_op(&op, STORE_READ);
     (void)answered(EMPTY("500 x"), SCRIPT_KEEP, &op, heard, sizeof heard);
     assert_heard(heard, "GET /storage/v1/b/bkt/o/run%207%2Fa%2Fb?alt=media HTTP/1.1\r\n");
@@ -140,6 +153,17 @@ static void test_outcomes(void **state)
         {STORE_CREATE, REASON("409 x", "conflict"), SCRIPT_CLOSE, STORE_UNKNOWN, BW_IO},
         {STORE_CREATE, REASON("429 x", "rateLimitExceeded"), SCRIPT_CLOSE, STORE_UNKNOWN, BW_IO},
         {STORE_CREATE, REASON("403 x", "forbidden"), SCRIPT_CLOSE, STORE_FATAL, BW_DENIED},
+        {STORE_CREATE,
+         BODY("400 x", "{\"error\":{\"message\":\"Provided CRC32C \\\"A\\\" doesn't match\","
+                       "\"errors\":[{\"reason\":\"invalid\"}]}}"),
+         SCRIPT_CLOSE, STORE_RETRY, BW_IO},
+        {STORE_CREATE, REASON("400 x", "invalid"), SCRIPT_CLOSE, STORE_FATAL, BW_IO},
+        {STORE_GET,
+         "HTTP/1.1 200 x\r\nx-goog-hash: crc32c=KAwGng==\r\nContent-Length: 10\r\n\r\n0123456789",
+         SCRIPT_KEEP, STORE_OK, BW_OK},
+        {STORE_GET,
+         "HTTP/1.1 200 x\r\nx-goog-hash: crc32c=KAwGnw==\r\nContent-Length: 10\r\n\r\n0123456789",
+         SCRIPT_KEEP, STORE_RETRY, BW_CORRUPT},
         {STORE_CREATE, EMPTY("204 x"), SCRIPT_KEEP, STORE_UNKNOWN, BW_IO},
         {STORE_CREATE, REASON("200 x", "backendError"), SCRIPT_CLOSE, STORE_UNKNOWN, BW_IO},
         {STORE_CREATE, "", SCRIPT_RESET, STORE_UNKNOWN, BW_UNKNOWN},
@@ -163,6 +187,63 @@ static void test_outcomes(void **state)
             fail_msg("row %zu: %s, %s", i, store_outcome_name(outcome), op.error.message);
         store_op_clear(&op);
     }
+}
+
+#define BATCH(parts)                                                                               \
+    "HTTP/1.1 200 x\r\nConnection: close\r\nContent-Type: multipart/mixed; "                       \
+    "boundary=b\r\n\r\n" parts "--b--\r\n"
+#define PART(answer) "--b\r\nContent-Type: application/http\r\n\r\nHTTP/1.1 " answer "\r\n"
+
+static void test_many_are_deleted_at_once(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *answer;
+        store_outcome outcome;
+        bw_status code;
+    } rows[] = {
+        {BATCH(PART("204 x\r\n") PART("404 x\r\n\r\n{\"error\":{\"errors\":[{\"reason\":"
+                                      "\"notFound\"}]}}")),
+         STORE_OK, BW_OK},
+        {BATCH(PART("204 x\r\n")), STORE_RETRY, BW_CORRUPT}, /* one lacks */
+        {BATCH(PART("204 x\r\n") PART("403 x\r\n\r\n{\"error\":{\"errors\":[{\"reason\":"
+                                      "\"forbidden\"}]}}")),
+         STORE_DENIED, BW_DENIED},
+        {BATCH(PART("429 x\r\n") PART("204 x\r\n")), STORE_RETRY, BW_IO},
+        {REASON("401 x", "authError"), STORE_DENIED, BW_DENIED},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char heard[8192];
+        store_op op;
+        make_op(&op, STORE_DELETE);
+        op.key_count = 2;
+        const store_outcome outcome =
+            answered(rows[i].answer, SCRIPT_CLOSE, &op, heard, sizeof heard);
+        if (outcome != rows[i].outcome || op.error.code != rows[i].code)
+            fail_msg("row %zu: %s, %s", i, store_outcome_name(outcome), op.error.message);
+        assert_heard(heard, "POST /batch/storage/v1 HTTP/1.1\r\n");
+        assert_heard(heard, "\r\nauthorization: Bearer " TOKEN "\r\n");
+        assert_heard(heard, "\r\n\r\nDELETE /storage/v1/b/bkt/o/run%207%2Fa%2Fb HTTP/1.1\r\n");
+        assert_heard(heard, "\r\n\r\nDELETE /storage/v1/b/bkt/o/run%207%2Fc HTTP/1.1\r\n");
+        assert_heard(heard, "\r\nContent-Length: 0\r\n\r\n\r\n--batchweave--\r\n");
+    }
+}
+
+/* A server that knows no batch gets one by one. */
+static void test_one_by_one(void **state)
+{
+    (void)state;
+    static const script_step steps[] = {{BODY("404 x", "Not Found"), SCRIPT_CLOSE, false},
+                                        {EMPTY("204 x"), SCRIPT_KEEP, false},
+                                        {EMPTY("204 x"), SCRIPT_KEEP, false}};
+    stand t;
+    store_op op;
+    start(&t, steps, 3);
+    make_op(&op, STORE_DELETE);
+    op.key_count = 2;
+    assert_int_equal(store_run(t.s, &op), STORE_OK);
+    assert_heard(script_heard(t.server, 2), "DELETE /storage/v1/b/bkt/o/run%207%2Fc HTTP/1.1\r\n");
+    stop(&t);
 }
 
 static void test_head_is_asked_as_json(void **state)
@@ -309,6 +390,8 @@ int main(void)
         cmocka_unit_test(test_a_missing_permission_is_named),
         cmocka_unit_test(test_what_is_sent),
         cmocka_unit_test(test_outcomes),
+        cmocka_unit_test(test_many_are_deleted_at_once),
+        cmocka_unit_test(test_one_by_one),
         cmocka_unit_test(test_head_is_asked_as_json),
         cmocka_unit_test(test_a_bare_404_is_asked_again),
         cmocka_unit_test(test_a_range_behind_the_end),

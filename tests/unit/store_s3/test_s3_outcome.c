@@ -19,6 +19,8 @@ typedef struct expected {
 
 static const expected rows[] = {
     {412, "PreconditionFailed", STORE_EXISTS, STORE_FATAL, BW_IO},
+    {409, "FileAlreadyExists", STORE_EXISTS, STORE_FATAL, BW_IO},
+    {409, "ObjectAlreadyExists", STORE_EXISTS, STORE_FATAL, BW_IO},
     {409, "ConditionalRequestConflict", STORE_RETRY, STORE_RETRY, BW_IO},
     {409, "OperationAborted", STORE_RETRY, STORE_RETRY, BW_IO},
     {404, "NoSuchKey", STORE_RETRY, STORE_NOT_FOUND, BW_NOT_FOUND},
