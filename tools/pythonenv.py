@@ -28,12 +28,17 @@ PINS = [
     "mypy==2.4.1",
     # The newest numpy that mistral-common, with its real tokenizers, goes with.
     "numpy==2.3.5", "safetensors==0.8.0", "torch==2.15.0", "torchdata==0.11.0",
+    "tiktoken==0.14.0", "dashscope==2.0.2",                    # examples: a tokenizer and its merges
+    "pyarrow==26.0.1", "datasets==5.2.0", "ray==2.60.0",       # sources and sinks
+    "accelerate==1.15.0", "lightning==2.6.6", "transformers==5.24.0",  # trainers with hooks
 ]
 # What these take in turn is what there was on this day.
 NEWEST = "2026-11-28"
-# Of what torch takes: 4 GB that a machine without GPU needs only to load it; torch_cpu_stub.py stands in.
+# Of what torch takes, 4 GB that a machine without GPU needs only to load it; torch_cpu_stub.py stands in.
 WITHOUT = ["cuda-bindings", "cuda-toolkit", "nvidia-cudnn-cu13", "nvidia-cusparselt-cu13", "nvidia-nccl-cu13",
-           "nvidia-nvshmem-cu13", "triton"]
+           "nvidia-nvshmem-cu13", "triton",
+           # Of what dashscope takes, whose one file of merges is wanted.
+           "cryptography", "websocket-client"]
 
 # Two processes add their numbers.
 GLOO = """
@@ -95,7 +100,7 @@ def make_base(folder: pathlib.Path) -> None:
     if sys.version_info < (3, 11):
         raise SystemExit(f"python: this is Python {sys.version.split()[0]}; the package needs 3.11 or later")
     began = time.monotonic()
-    say(f"making {folder}: 1.3 GB, torch is most of it")
+    say(f"making {folder}: 2 GB, torch is most of it")
     shutil.rmtree(folder, ignore_errors=True)
     command(sys.executable, "-m", "venv", folder)
     python = folder / "bin" / "python"

@@ -39,13 +39,25 @@ class Case(unittest.TestCase):
             if finish:
                 p.finish()
 
-    def run_program(self, text, *arguments, kill_after=None, timeout=60):
+    def start_program(self, text, *arguments):
+        """Python text in a process of its own."""
+        return subprocess.Popen([sys.executable, "-c", textwrap.dedent(text), self.url, *arguments],
+                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+    def killed_program(self, text, steps):
+        """Kills it with -9 when it has published `steps` more; whether it had not ended before."""
+        with bw.Space(self.url) as space:
+            wanted = space.info()["next_step"] + steps
+            process = self.start_program(text)
+            while process.poll() is None and space.info()["next_step"] < wanted:
+                time.sleep(0.005)
+        process.kill()
+        process.communicate()
+        return process.returncode == -signal.SIGKILL
+
+    def run_program(self, text, *arguments, timeout=60):
         """Runs Python text in a process of its own: (exit status, output)."""
-        process = subprocess.Popen([sys.executable, "-c", textwrap.dedent(text), self.url, *arguments],
-                                   stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-        if kill_after is not None:
-            time.sleep(kill_after)
-            process.send_signal(signal.SIGKILL)
+        process = self.start_program(text, *arguments)
         try:
             output, _ = process.communicate(timeout=timeout)
         except subprocess.TimeoutExpired:

@@ -113,7 +113,7 @@ class Tensors(Case):
     def test_a_type_without_a_place_is_refused_by_name(self):
         with self.assertRaisesRegex(errors.Unsupported, "complex128"):
             tensors.pack({"x": np.zeros(2, np.complex128)})
-        with self.assertRaisesRegex(errors.Invalid, "'x' is a list"):
+        with self.assertRaisesRegex(errors.Invalid, "'x': a list is no array"):
             tensors.pack({"x": [1, 2]})
 
     def test_damaged_items_are_corrupt(self):
