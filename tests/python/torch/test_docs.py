@@ -1,0 +1,45 @@
+# SPDX-FileCopyrightText: The BatchWeave authors
+# SPDX-License-Identifier: Apache-2.0
+"""Every block of Python in the documents runs, in order, and prints what its comments say."""
+
+import contextlib
+import io
+import os
+import pathlib
+import re
+import shutil
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+PRINTED = re.compile(r"^\s*print\(.*\)\s+# (.+?)(?:: .*)?$", re.MULTILINE)
+
+
+class Documents(unittest.TestCase):
+    def run_page(self, page):
+        """The page's blocks in one process, with a folder of its own in place of /tmp."""
+        folder = tempfile.mkdtemp(prefix="batchweave-docs-")
+        self.addCleanup(shutil.rmtree, folder, ignore_errors=True)
+        blocks = BLOCK.findall((ROOT / page).read_text(encoding="utf-8"))
+        self.assertGreater(len(blocks), 0)
+        names = {"__name__": "__main__"}
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed):
+            for number, block in enumerate(blocks, 1):
+                code = compile(block.replace("/tmp/", folder + "/"), f"{page}, block {number}", "exec")
+                exec(code, names)
+        wanted = [text for block in blocks for text in PRINTED.findall(block)]
+        for text in wanted:
+            self.assertIn(text, printed.getvalue().splitlines())
+        return len(wanted)
+
+    def test_python_md(self):
+        self.assertGreaterEqual(self.run_page("docs/python.md"), 5)
+
+    def test_readme(self):
+        self.run_page("README.md")
+
+
+if __name__ == "__main__":
+    unittest.main()
