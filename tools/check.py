@@ -468,8 +468,8 @@ SECTIONS: List[Section] = [
             programs(["python3", "tools/python", "types"], ["python3", "tools/python", "test"],
                      ["python3", "tools/wheel", "test"], show=8)),
     Section("training", "real models in real jobs: killed, set back, resized; video; reinforcement learning", 0, 15,
-            programs(*(["python3", "tools/python", "run", f"examples/{name}/run.py"] for name in ("gpt", "video", "rl")),
-                     show=20)),
+            programs(*(["python3", "tools/python", "run", f"examples/{name}/run.py"]
+                       for name in ("gpt", "video", "rl")), show=20)),
     Section("clang-tidy", "clang-tidy of src and cli", 0, 20, clang_tidy_section),
     Section("cppcheck", "cppcheck of everything", 0, 10, cppcheck_section),
     Section("aarch64", "base, codec and golden files on aarch64, under emulation", 0, 15, aarch64_section),
