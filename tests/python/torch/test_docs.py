@@ -8,12 +8,15 @@ import os
 import pathlib
 import re
 import shutil
+import subprocess
 import tempfile
 import unittest
 
+import yaml
+
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-PRINTED = re.compile(r"^\s*print\(.*\)\s+# (.+?)(?:: .*)?$", re.MULTILINE)
+PRINTED = re.compile(r"^\s*print\(.*\)\s+# (.+?)(?:: \D.*)?$", re.MULTILINE)
 
 
 class Documents(unittest.TestCase):
@@ -37,8 +40,32 @@ class Documents(unittest.TestCase):
     def test_python_md(self):
         self.assertGreaterEqual(self.run_page("docs/python.md"), 5)
 
+    def test_training_md(self):
+        self.assertGreaterEqual(self.run_page("docs/training.md"), 5)
+
     def test_readme(self):
         self.run_page("README.md")
+
+
+class Templates(unittest.TestCase):
+    """What runs on a cluster cannot run here: that they are what the cluster reads, and name files that are there."""
+
+    def named_files(self, text):
+        for name in re.findall(r"examples/[\w/]+\.py", text):
+            self.assertTrue((ROOT / name).is_file(), name)
+
+    def test_slurm(self):
+        for path in sorted((ROOT / "examples" / "slurm").glob("*.sbatch")):
+            subprocess.run(["bash", "-n", path], check=True)
+            self.named_files(path.read_text(encoding="utf-8"))
+
+    def test_kubernetes(self):
+        kinds = []
+        for path in sorted((ROOT / "examples" / "kubernetes").glob("*.yaml")):
+            text = path.read_text(encoding="utf-8")
+            kinds += [part["kind"] for part in yaml.safe_load_all(text)]
+            self.named_files(text)
+        self.assertEqual(kinds, ["Job", "Service", "Job"])
 
 
 if __name__ == "__main__":
