@@ -120,6 +120,7 @@ static bw_status open_s3(const bucket_url *u, const bw_config *config, store **o
         .requester_pays = NUMBER(REQUESTER_PAYS) != 0,
         .anonymous = NUMBER(ANONYMOUS) != 0,
         .plain_http = NUMBER(PLAIN_HTTP) != 0,
+        .http2 = NUMBER(HTTP) == 1,
         .request_timeout_ns = (int64_t)NUMBER(REQUEST_TIMEOUT),
     };
     return s3_store_open(&options, out, error);
@@ -156,6 +157,7 @@ static bw_status open_azure(const bucket_url *u, const bw_config *config, store 
             style == S3_STYLE_PATH || (style == S3_STYLE_AUTO && endpoint[0] != '\0'),
         .anonymous = NUMBER(ANONYMOUS) != 0,
         .plain_http = NUMBER(PLAIN_HTTP) != 0,
+        .http2 = NUMBER(HTTP) == 1,
         .request_timeout_ns = (int64_t)NUMBER(REQUEST_TIMEOUT),
     };
     return azure_store_open(&options, out, error);
@@ -172,6 +174,7 @@ static bw_status open_gcs(const bucket_url *u, const bw_config *config, store **
         .ca_file = TEXT(CA_FILE),
         .anonymous = NUMBER(ANONYMOUS) != 0,
         .plain_http = NUMBER(PLAIN_HTTP) != 0,
+        .http2 = NUMBER(HTTP) == 1,
         .request_timeout_ns = (int64_t)NUMBER(REQUEST_TIMEOUT),
     };
     return gcs_store_open(&options, out, error);

@@ -84,6 +84,8 @@
       "certificates to trust, as PEM; default AWS_CA_BUNDLE, else the system's")                   \
     P(PLAIN_HTTP, "plain_http", "store", "switch", "false", 0, 0,                                  \
       "http:// to other machines, where everybody on the way sees what is stored")                 \
+    P(HTTP, "http", "store", "1.1|2", "1.1", 0, 0,                                                 \
+      "2: HTTP/2 over TLS, from servers that speak it, many requests on a connection")             \
     P(REQUEST_TIMEOUT, "request_timeout", "store", "time", "30s", NS_A_MS, NS_A_DAY,               \
       "of one attempt; a large body gets a second for each 256 KiB beside it")                     \
     P(REQUESTS, "requests", "store", "integer", "128", 1, 4096,                                    \

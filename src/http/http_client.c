@@ -247,7 +247,11 @@ static CURLcode set_safety(const http_client *c, http_request *r, const uri_orig
     CURL *e = r->easy;
     CURLcode code = curl_easy_setopt(e, CURLOPT_PROTOCOLS_STR, "http,https");
     code |= curl_easy_setopt(e, CURLOPT_FOLLOWLOCATION, 0L);
-    code |= curl_easy_setopt(e, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
+    code |=
+        curl_easy_setopt(e, CURLOPT_HTTP_VERSION,
+                         (long)(c->options.http2 ? CURL_HTTP_VERSION_2TLS : CURL_HTTP_VERSION_1_1));
+    /* Rather wait for a connection that may take many than open one each. */
+    code |= curl_easy_setopt(e, CURLOPT_PIPEWAIT, (long)c->options.http2);
     code |= curl_easy_setopt(e, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
     code |= curl_easy_setopt(e, CURLOPT_SSL_VERIFYPEER, 1L);
     code |= curl_easy_setopt(e, CURLOPT_SSL_VERIFYHOST, 2L);
@@ -516,7 +520,8 @@ bw_status http_client_new(const http_options *options, http_client **out, bw_err
     (void)curl_multi_setopt(c->multi, CURLMOPT_MAX_HOST_CONNECTIONS,
                             (long)options->connections_max);
     (void)curl_multi_setopt(c->multi, CURLMOPT_MAXCONNECTS, (long)options->connections_max);
-    (void)curl_multi_setopt(c->multi, CURLMOPT_PIPELINING, (long)CURLPIPE_NOTHING);
+    (void)curl_multi_setopt(c->multi, CURLMOPT_PIPELINING,
+                            (long)(options->http2 ? CURLPIPE_MULTIPLEX : CURLPIPE_NOTHING));
     *out = c;
     return BW_OK;
 }

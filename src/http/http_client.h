@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The BatchWeave authors
 // SPDX-License-Identifier: Apache-2.0
 /**
- * http_client: HTTP/1.1 requests over libcurl, many in flight in one thread. A client has its own
+ * http_client: HTTP requests over libcurl, many in flight in one thread. A client has its own
  * connections, kept alive between requests; submit hands a request in, poll moves all of them on
  * and gives back what is over. Nothing is retried here, redirects are not followed, TLS is verified
  * and at least 1.2, plain HTTP goes to the own machine only unless it was asked for.
@@ -69,6 +69,7 @@ typedef struct http_options {
     uint32_t stall_s; /* ended when nothing moves for so long */
     uint32_t connections_max;
     bool plain_http;     /* to other machines too */
+    bool http2;          /* over TLS, from servers that speak it: many requests on a connection */
     const char *ca_file; /* NULL: the system's */
 } http_options;
 

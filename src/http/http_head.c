@@ -154,9 +154,11 @@ static void take_status(http_head *head, cursor_text c)
     http_head_init(head);
     head->bytes = bytes;
     (void)take(&c, "http/");
-    if (!take_number(&c, &version) || (take(&c, ".") && !take_number(&c, &version)) ||
+    uint64_t minor = 0;
+    if (!take_number(&c, &version) || (take(&c, ".") && !take_number(&c, &minor)) ||
         !take(&c, " ") || !take_number(&c, &status))
         return;
+    head->framed = version >= 2;
     head->status = status >= 100 && status <= 599 ? (int)status : 0;
 }
 

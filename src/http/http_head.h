@@ -18,6 +18,7 @@ typedef struct http_head {
     bool has_length;
     uint64_t length;
     bool chunked;
+    bool framed;    /* HTTP/2: a body that is cut is told, whatever the head says */
     bool has_range; /* Content-Range: bytes first-last/total */
     uint64_t range_first, range_last;
     bool has_total; /* also of `bytes *` + `/total` */

@@ -16,6 +16,7 @@ typedef struct azure_options {
     bool account_in_path; /* of the endpoint, as emulators have it */
     bool anonymous;
     bool plain_http;
+    bool http2;
     int64_t request_timeout_ns;
 } azure_options;
 

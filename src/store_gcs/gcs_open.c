@@ -111,6 +111,7 @@ bw_status gcs_store_open(const gcs_options *options, store **out, bw_error *erro
     if (b == NULL)
         return error_set(error, BW_NOMEM, "no memory for a store");
     net_backend_init(&b->net, &gcs_dialect, options->request_timeout_ns, options->plain_http);
+    b->net.http.http2 = options->http2;
     bw_status status = set_place(options, b, error);
     if (status == BW_OK && !options->anonymous)
         status = find_keys(options, b, error);

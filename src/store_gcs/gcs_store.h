@@ -15,6 +15,7 @@ typedef struct gcs_options {
     const char *ca_file;  /* "": the system's */
     bool anonymous;
     bool plain_http;
+    bool http2;
     int64_t request_timeout_ns;
 } gcs_options;
 

@@ -262,7 +262,7 @@ static void end_get(net_call *call)
 {
     store_op *op = call->op;
     const http_head *head = &call->http.head;
-    if (head->status != 200 || (!head->has_length && !head->chunked)) {
+    if (head->status != 200 || (!head->has_length && !head->chunked && !head->framed)) {
         store_op_end(op, STORE_RETRY, BW_IO, "get: %s answered %d, of a length that is not said",
                      place_of(call), head->status);
         return;

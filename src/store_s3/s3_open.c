@@ -266,6 +266,7 @@ bw_status s3_store_open(const s3_options *options, store **out, bw_error *error)
     if (b == NULL)
         return error_set(error, BW_NOMEM, "no memory for a store");
     net_backend_init(&b->net, &s3_dialect, options->request_timeout_ns, options->plain_http);
+    b->net.http.http2 = options->http2;
     bw_status status = set_up(options, b, error);
     if (status == BW_OK)
         status = net_store_new(&b->net, out, error);

@@ -41,6 +41,7 @@ typedef struct s3_options {
     const char *bucket_owner;  /* refused when the bucket is another account's */
     bool requester_pays;
     bool anonymous;
+    bool http2;
     bool plain_http;            /* to other machines than this one too */
     int64_t request_timeout_ns; /* of one attempt; large bodies get more */
 } s3_options;

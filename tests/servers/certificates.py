@@ -158,3 +158,15 @@ def check_private(tally, server, job):
             job.check(secured, "jobs/run7")
             tally.refused(secured.environment, ["unable to get local issuer"], "info",
                           secured.url("jobs/run7", trusted=False), "--set", "retry_limit=10ms")
+            if server.speaks_http2:
+                check_http2(tally, secured, job)
+
+
+def check_http2(tally, secured, job):
+    """The main job again, by HTTP/2: that it is, the server's log says, where it has one."""
+    told = lambda: secured.server.tells_http2 in (secured.folder / "log").read_text(encoding="utf-8", errors="replace")
+    before = told()
+    secured.settings = "&http=2"
+    job.check(secured, "jobs/run8")
+    if secured.server.tells_http2:
+        tally.expect(not before and told(), f"{secured.server.name}: HTTP/2 was not spoken, or before it was asked for")

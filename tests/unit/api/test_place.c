@@ -26,6 +26,7 @@ static void test_what_opens(void **state)
         "s3://bucket?anonymous=true&sign_body=never&request_timeout=5s&profile=",
         "s3://bucket?endpoint=http://example.org&plain_http=true",
         "s3://bucket?",
+        "gs://bucket?anonymous=true&http=2",
         "s3://bucket?kms_key=alias/k&storage_class=STANDARD_IA&bucket_owner=123456789012&"
         "requester_pays=true&condition=oss",
         "gs://bucket/run?anonymous=true",
@@ -64,6 +65,7 @@ static void test_what_is_refused(void **state)
         {"s3://bucket/a?storage_class=GLACIER", BW_UNSUPPORTED, "restored"},
         {"s3://bucket/a?bucket_owner=me", BW_INVALID, "twelve digits"},
         {"s3://bucket/a?condition=cos", BW_INVALID, "auto"},
+        {"gs://bucket/a?http=3", BW_INVALID, "1.1"},
         {"gs://bucket/a?kms_key=k", BW_UNSUPPORTED, "s3:// alone"},
         {"az://account/container/a?requester_pays=true", BW_UNSUPPORTED, "s3:// alone"},
         {"s3://bucket/a?threads=4", BW_INVALID, "no setting for a URL"},

@@ -111,6 +111,8 @@ static void test_what_is_malformed_counts_as_absent(void **state)
     for (size_t i = 0; i < sizeof statuses / sizeof statuses[0]; i++)
         assert_int_equal(parsed(statuses[i]).status, 0);
     assert_int_equal(parsed("HTTP/2 204\r\n").status, 204);
+    assert_true(parsed("HTTP/2 200\r\n").framed);
+    assert_false(parsed("HTTP/1.1 200 OK\r\n").framed || parsed("HTTP/1.2 200 OK\r\n").framed);
 }
 
 /* CRC-32C 0x280c069e and MD5 of 0123456789. */
