@@ -17,6 +17,7 @@ static const char *const texts[] = {FAULT_LIST(FAULT_TEXT)};
 #define MILLION 1000000u
 #define MONTH_RARER 10u
 #define FAULT_BITS 56u
+#define LOUDER_SHIFT 3
 
 const char *fault_name(fault_class class)
 {
@@ -55,8 +56,20 @@ void faults_open(sim *s)
     }
 }
 
-static bool is_kept(const faults *f, uint64_t id)
+void faults_tune(faults *f, uint32_t thin, uint64_t louder)
 {
+    for (uint32_t i = 0; i < FAULT_CLASSES; i++)
+        f->rates[i] = f->rates[i] << ((louder >> i & 1) != 0 ? LOUDER_SHIFT : 0) >> thin;
+}
+
+static uint64_t id_of(fault_class class, uint64_t where)
+{
+    return (uint64_t) class << FAULT_BITS | where;
+}
+
+bool fault_is_kept(const faults *f, fault_class class, uint64_t where)
+{
+    const uint64_t id = id_of(class, where);
     size_t low = 0, high = f->kept_count;
     while (low < high) {
         const size_t middle = low + (high - low) / 2;
@@ -65,7 +78,13 @@ static bool is_kept(const faults *f, uint64_t id)
         else
             high = middle;
     }
-    return low < f->kept_count && f->kept[low] == id;
+    return f->kept == NULL || (low < f->kept_count && f->kept[low] == id);
+}
+
+void fault_note(faults *f, fault_class class, uint64_t where)
+{
+    if (f->fired != NULL && *f->fired_count < f->fired_max)
+        f->fired[(*f->fired_count)++] = id_of(class, where);
 }
 
 bool fault_fires(sim *s, fault_class class, uint64_t where)
@@ -75,11 +94,9 @@ bool fault_fires(sim *s, fault_class class, uint64_t where)
         return false;
     if (sim_draw_below(s, class, where, MILLION) >= f->rates[class])
         return false;
-    const uint64_t id = (uint64_t) class << FAULT_BITS | where;
-    if (f->kept != NULL && !is_kept(f, id))
+    if (!fault_is_kept(f, class, where))
         return false;
-    if (f->fired != NULL && *f->fired_count < f->fired_max)
-        f->fired[(*f->fired_count)++] = id;
+    fault_note(f, class, where);
     return true;
 }
 

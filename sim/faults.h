@@ -52,6 +52,9 @@
 #define FAULT_ENUM(name, rate, rows, text) FAULT_##name,
 typedef enum fault_class { FAULT_LIST(FAULT_ENUM) FAULT_CLASSES } fault_class;
 
+/* No fault, but named and left out like one: a request on its way for long, whatever the cause. */
+#define FAULT_WAIT FAULT_CLASSES
+
 typedef struct faults {
     bool on; /* off in the liveness phase */
     uint32_t rates[FAULT_CLASSES];
@@ -69,8 +72,14 @@ const char *fault_text(fault_class class);
 const char *fault_rows(fault_class class);
 /** Draws the swarm of a seed. */
 void faults_open(struct sim *s);
+/** All are 2^thin times rarer, but those of `louder`, a bit each, are 8 times as frequent. */
+void faults_tune(faults *f, uint32_t thin, uint64_t louder);
 /** Does this fault hit here? `where` names the place within the seed: 48 bits. */
 bool fault_fires(struct sim *s, fault_class class, uint64_t where);
+/** May it happen, by the faults that are kept? */
+bool fault_is_kept(const faults *f, fault_class class, uint64_t where);
+/** It happens: among those that are noted. */
+void fault_note(faults *f, fault_class class, uint64_t where);
 /** It has had its effect. */
 void fault_hit(struct sim *s, fault_class class);
 uint64_t faults_total(const faults *f);

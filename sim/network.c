@@ -17,8 +17,6 @@ enum salt { SALT_OUT = 100, SALT_BACK, SALT_SPLIT, SALT_DELAY, SALT_AGAIN, SALT_
 #define LONG_DELAY_NS (30 * NS_PER_S)
 #define STORM_DELAY_MIN_NS (300 * NS_PER_MS)
 #define STORM_DELAY_NS (4 * NS_PER_S)
-/* Worth a line of the story where schedule is no fault. */
-#define LONG_WAIT_NS (300 * NS_PER_MS)
 #define SPELL_NS (400 * NS_PER_MS)
 /* Of a request's place in the seed, when its answer is meant: no life has so many requests. */
 #define ANSWER_BIT ((uint64_t)1 << 31)
@@ -316,8 +314,9 @@ void network_send(process *p, const machine_request *request, bool own, uint64_t
     f->slow = fault_fires(s, FAULT_SLOW, f->where);
     if (f->slow)
         apply_ns += short_delay(s, f);
+    const bool long_waits = fault_is_kept(&s->faults, FAULT_WAIT, f->where);
     if (f->beat != NULL)
-        apply_ns = tape_moment(depart_ns, f->beat->apply_ns, apply_ns);
+        apply_ns = tape_moment(depart_ns, f->beat->apply_ns, apply_ns, long_waits);
     int64_t reply_ns = apply_ns + 1 + (int64_t)sim_draw_below(s, SALT_BACK, f->where, latency);
     f->applies = true;
     if (!refused(s, f)) {
@@ -335,7 +334,7 @@ void network_send(process *p, const machine_request *request, bool own, uint64_t
     if (f->slow_reply)
         reply_ns += short_delay(s, f);
     if (f->beat != NULL)
-        reply_ns = tape_moment(apply_ns, f->beat->reply_ns, reply_ns);
+        reply_ns = tape_moment(apply_ns, f->beat->reply_ns, reply_ns, long_waits);
     /* Most reads are seen as they arrive: one event instead of two. */
     const bool split = f->beat != NULL ? f->beat->split
                                        : writes || f->slow_reply ||
@@ -346,11 +345,12 @@ void network_send(process *p, const machine_request *request, bool own, uint64_t
         sim_schedule(s, apply_ns, EVENT_APPLY, f, NULL);
     else
         sim_schedule(s, reply_ns, EVENT_REPLY, f, NULL);
-    const int64_t wait_ns = reply_ns - s->now_ns;
-    s->waits += wait_ns > LONG_WAIT_NS;
-    if (f->beat != NULL && wait_ns > LONG_WAIT_NS)
-        story(s, p, "waits %lld ms for %s %s", (long long)(wait_ns / NS_PER_MS),
+    if (long_waits &&
+        (apply_ns - depart_ns > TAPE_LONG_WAIT_NS || reply_ns - apply_ns > TAPE_LONG_WAIT_NS)) {
+        fault_note(&s->faults, FAULT_WAIT, f->where);
+        story(s, p, "waits %lld ms for %s %s", (long long)((reply_ns - s->now_ns) / NS_PER_MS),
               store_op_name(f->kind), f->object != NULL ? f->object->key.text : "…");
+    }
     f->sent_ns = reply_ns; /* from now on: when the answer is due */
     process_boundary(p);
 }

@@ -22,7 +22,8 @@ static const char help[] =
     "  --log F   append a line to F: commit (--commit C), from, seeds, failures, virtual hours\n"
     "  --verify  called with a folder that holds the namespace, at each stop; 0 means clean\n"
     "  --stops   tell of each stop on stderr; --story of everything\n"
-    "  --story   shrink a failing seed to its few faults and tell what happened\n"
+    "  --story   shrink a failing seed to its few faults and tell what happened, in T (7) seconds\n"
+    "            of each of two processors\n"
     "\n"
     "Exit: 0 without violation, 1 with one, 2 on a wrong call.\n";
 

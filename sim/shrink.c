@@ -3,98 +3,63 @@
 #include "shrink.h"
 
 #include "base/alloc.h"
-#include "campaign.h"
 #include "tape.h"
 #include <string.h>
 
 #define CLASS_SHIFT 56
 #define PROCESS_SHIFT 48
-/* Parts of the time there is. */
-#define UNTIL_SMALL 0.35
-#define UNTIL_CLASSES 0.45
-#define UNTIL_PROCESSES 0.5
-#define UNTIL_FEWEST 0.6
-/* Of the whole time, for one class or process. */
-#define ONE_TRY 0.02
-#define THIN_MAX 4u
+/* Of the time there is. */
+#define SEARCH 0.5
+#define ROUND_SECONDS 0.2
+#define LEAST_SECONDS 0.5
 
-typedef struct span {
-    double began, seconds_max;
-} span;
-
-static double at(const span *w, double part)
-{
-    return w->began + w->seconds_max * part;
-}
-
-static double soon(const span *w, double part)
-{
-    const double one = campaign_clock() + w->seconds_max * ONE_TRY, end = at(w, part);
-    return one < end ? one : end;
-}
-
-static bool hunt(shrunk *s, const setting *with, bool first, double until)
-{
-    const size_t fewer_than = first ? SIZE_MAX : s->best->fired_count;
-    return trial_hunt(with, s->invariant, fewer_than, first, until, s->best, &s->trials);
-}
-
-/* The same failure in a short run of the same plan. */
-static bool look_for_small(shrunk *s, const span *w)
+/* Each length has as much of the time as any other. */
+static uint32_t draw_versions(rng *r)
 {
     static const uint32_t versions[] = {12, 24, 48, 96, 200};
-    const size_t count = sizeof versions / sizeof *versions;
+    size_t i = 0;
+    while (i + 1 < sizeof versions / sizeof *versions && rng_below(r, 3) == 0)
+        i++;
+    return versions[i];
+}
+
+/* A rare fault among many that are in the way is found with the others left out and that one more
+ * frequent; nobody knows which. */
+static void shake(setting *s, const trial *best, rng *r)
+{
+    const uint32_t versions = draw_versions(r);
+    if (s->versions == 0 || versions < s->versions)
+        s->versions = versions;
+    const uint64_t rarely = (uint64_t)2 << rng_below(r, 4);
+    const bool shouts = rng_below(r, 2) == 0;
+    for (uint32_t class = 0; class < FAULT_CLASSES; class ++) {
+        if (rng_below(r, rarely) == 0)
+            s->left_out |= (uint64_t)1 << class;
+        if (shouts && rng_below(r, rarely) == 0)
+            s->louder ^= (uint64_t)1 << class;
+    }
+    s->thin = (uint32_t)rng_below(r, 3);
     /* What broke when faults were over may break before, and most of it is found sooner there. */
-    for (size_t i = 0; i < 2 * count; i++) {
-        setting with = s->best->setting;
-        with.versions = versions[i / 2];
-        with.dice = s->trials; /* others than before */
-        with.only_faults |= s->best->ended && i % 2 == 0;
-        if (hunt(s, &with, true, at(w, UNTIL_SMALL * (double)(i + 1) / (double)(2 * count))))
-            return true;
-    }
-    return false;
+    s->only_faults |= best->ended && rng_below(r, 2) == 0;
+    /* Who is not there cannot settle. */
+    for (uint32_t i = 0; i < PROCESSES_MAX && s->only_faults; i++)
+        if (rng_below(r, 2 * rarely) == 0)
+            s->absent |= 1u << i;
 }
 
-static bool fired(const trial *t, uint64_t class)
+/* The same failure in short runs of the same plan. Over when nothing better has come for as long as
+ * it all took before. */
+static void search(shrunk *s, double until)
 {
-    for (size_t i = 0; i < t->fired_count; i++)
-        if (t->fired[i] >> CLASS_SHIFT == class)
-            return true;
-    return false;
-}
-
-static void without_classes(shrunk *s, const span *w)
-{
-    for (uint64_t class = 0; class < FAULT_CLASSES; class ++) {
-        setting with = s->best->setting;
-        with.left_out |= (uint64_t)1 << class;
-        if (!fired(s->best, class))
-            s->best->setting.left_out = with.left_out;
-        else if (campaign_clock() < at(w, UNTIL_CLASSES))
-            (void)hunt(s, &with, true, soon(w, UNTIL_CLASSES));
-    }
-}
-
-/* Only where nothing is asked of what follows the faults: who is not there cannot settle. */
-static void without_processes(shrunk *s, const span *w)
-{
-    if (!s->best->setting.only_faults)
-        return;
-    for (uint32_t i = PROCESSES_MAX; i > 0 && campaign_clock() < at(w, UNTIL_PROCESSES); i--) {
-        setting with = s->best->setting;
-        with.absent |= 1u << (i - 1);
-        (void)hunt(s, &with, true, soon(w, UNTIL_PROCESSES));
-    }
-}
-
-static void fewest(shrunk *s, const span *w)
-{
-    setting with = s->best->setting;
-    for (uint32_t thin = 0; thin <= THIN_MAX; thin++) {
-        const double part = (UNTIL_FEWEST - UNTIL_PROCESSES) / (THIN_MAX + 1);
-        with.thin = thin;
-        (void)hunt(s, &with, false, at(w, UNTIL_PROCESSES + part * (thin + 1)));
+    double give_up = until;
+    while (s->seconds < give_up) {
+        const size_t count = s->best->fired_count;
+        trial_search(shake, s->invariant, ROUND_SECONDS, s->best, &s->trials);
+        s->seconds += ROUND_SECONDS;
+        if (s->best->fired_count == count)
+            continue;
+        give_up = 2 * s->seconds + LEAST_SECONDS;
+        give_up = give_up < until ? give_up : until;
     }
 }
 
@@ -109,45 +74,68 @@ static bool is_in(const part *p, const trial *t, size_t i)
     return i >= p->from && i < p->to && (t->fired[i] & p->mask) == p->like;
 }
 
-/* True when it still fails without this part. */
-static bool try_without(shrunk *s, const part *out, trial *t)
+/* 0: there is nothing to leave out. */
+static pid_t begin_without(shrunk *s, const part *out, trial *t)
 {
-    trial *best = s->best;
+    const trial *best = s->best;
     uint64_t *kept = sim_alloc((best->fired_count + 1) * sizeof *kept);
     size_t left = 0;
     for (size_t i = 0; i < best->fired_count; i++)
         if (!is_in(out, best, i))
             kept[left++] = best->fired[i];
-    const bool any = left < best->fired_count;
-    s->trials += any;
-    if (any)
-        trial_run(&best->setting, kept, left, false, t);
+    pid_t pid = 0;
+    if (left < best->fired_count)
+        pid = trial_begin(&best->setting, kept, left, false, t);
     mem_free(kept);
-    if (!any || !trial_fails(t, s->invariant))
-        return false;
-    trial_copy(best, t); /* often with fewer than were allowed */
-    return true;
+    return pid;
+}
+
+/* Leaves out one of two parts, the first rather. How many of them are done with: where both could
+ * have been left out the second is to be tried again. */
+static size_t try_without(shrunk *s, const part out[2], trial *t[2])
+{
+    pid_t pids[2];
+    double seconds = 0;
+    for (size_t i = 0; i < 2; i++)
+        pids[i] = begin_without(s, &out[i], t[i]);
+    for (size_t i = 0; i < 2; i++) {
+        if (pids[i] == 0)
+            continue;
+        trial_end(pids[i], t[i]);
+        seconds = t[i]->seconds > seconds ? t[i]->seconds : seconds;
+        s->trials++;
+    }
+    s->seconds += seconds;
+    bool fails[2];
+    for (size_t i = 0; i < 2; i++)
+        fails[i] = pids[i] != 0 && trial_fails(t[i], s->invariant);
+    if (fails[0] || fails[1])
+        trial_copy(s->best, t[fails[0] ? 0 : 1]); /* often with fewer than were allowed */
+    return fails[0] && fails[1] ? 1 : 2;
 }
 
 /* All at once that have the same in this byte of their names. */
-static void without_alike(shrunk *s, int shift, uint64_t count, double until, trial *t)
+static void without_alike(shrunk *s, int shift, uint64_t count, double until, trial *t[2])
 {
-    for (uint64_t i = 0; i < count && campaign_clock() < until; i++) {
-        const part alike = {0, SIZE_MAX, (uint64_t)0xff << shift, i << shift};
-        (void)try_without(s, &alike, t);
+    const uint64_t mask = (uint64_t)0xff << shift;
+    for (uint64_t i = 0; i < count && s->seconds < until;) {
+        const part alike[2] = {{0, SIZE_MAX, mask, i << shift},
+                               {0, SIZE_MAX, mask, (i + 1) << shift}};
+        i += try_without(s, alike, t);
     }
 }
 
 /* True when something was left out. */
-static bool backwards(shrunk *s, size_t size, double until, trial *t)
+static bool backwards(shrunk *s, size_t size, double until, trial *t[2])
 {
-    bool changed = false;
-    for (size_t to = s->best->fired_count; to > 0 && campaign_clock() < until;) {
-        const size_t from = to > size ? to - size : 0;
-        changed |= try_without(s, &(part){.from = from, .to = to}, t);
-        to = from < s->best->fired_count ? from : s->best->fired_count;
+    const size_t before = s->best->fired_count;
+    for (size_t to = before; to > 0 && s->seconds < until;) {
+        const size_t middle = to > size ? to - size : 0, from = middle > size ? middle - size : 0;
+        const part out[2] = {{.from = middle, .to = to}, {.from = from, .to = middle}};
+        to = try_without(s, out, t) == 1 ? middle : from;
+        to = to < s->best->fired_count ? to : s->best->fired_count;
     }
-    return changed;
+    return s->best->fired_count < before;
 }
 
 /* The schedule of the best run is pinned, where that alone makes no difference. */
@@ -157,7 +145,9 @@ static void keep_schedule(shrunk *s, trial *t)
     with->tape = trial_tape();
     trial_run(with, NULL, 0, false, t);
     tape_rewind(with->tape);
+    s->seconds += t->seconds;
     trial_run(with, s->best->fired, s->best->fired_count, false, t);
+    s->seconds += t->seconds;
     s->trials += 2;
     if (trial_fails(t, s->invariant))
         return;
@@ -165,44 +155,46 @@ static void keep_schedule(shrunk *s, trial *t)
     with->tape = NULL;
 }
 
-static void leave_out(shrunk *s, const span *w)
+static void leave_out(shrunk *s, double until)
 {
-    const double until = at(w, 1);
-    trial *t = trial_new();
-    keep_schedule(s, t);
-    without_alike(s, CLASS_SHIFT, FAULT_CLASSES, until, t);
+    trial *t[2] = {trial_new(), trial_new()};
+    keep_schedule(s, t[0]);
+    without_alike(s, CLASS_SHIFT, FAULT_CLASSES + 1, until, t);
     without_alike(s, PROCESS_SHIFT, PROCESSES_MAX, until, t);
     for (size_t size = (s->best->fired_count + 1) / 2; size > 0; size /= 2)
         while (backwards(s, size, until, t) && size == 1)
             continue;
-    trial_free(t);
+    trial_free(t[0]);
+    trial_free(t[1]);
 }
 
 void shrink(uint64_t seed, double seconds_max, shrunk *out)
 {
-    const span w = {campaign_clock(), seconds_max};
     const setting whole = {.seed = seed};
     *out = (shrunk){.best = trial_new(), .trials = 1};
     trial_run(&whole, NULL, 0, false, out->best);
     const sim_result *r = &out->best->result;
     out->failed = r->violated;
-    out->before = out->best->fired_count;
+    out->seconds = out->best->seconds;
     memcpy(out->invariant, r->invariant, sizeof out->invariant);
-    if (out->failed) {
-        const bool died = !out->best->ended;
-        out->best->setting.only_faults = !died && !r->calm;
-        if (look_for_small(out, &w)) {
-            without_classes(out, &w);
-            without_processes(out, &w);
-            fewest(out, &w);
-        }
-        leave_out(out, &w);
-    }
-    out->seconds = campaign_clock() - w.began;
+    shrunk_count(out->best, &out->before, &(size_t){0});
+    if (!out->failed)
+        return;
+    out->best->setting.only_faults = out->best->ended && !r->calm;
+    search(out, seconds_max * SEARCH);
+    leave_out(out, seconds_max);
 }
 
 void shrunk_free(shrunk *s)
 {
     trial_tape_free(s->best->setting.tape);
     trial_free(s->best);
+}
+
+void shrunk_count(const trial *t, size_t *fault_count, size_t *wait_count)
+{
+    *wait_count = 0;
+    for (size_t i = 0; i < t->fired_count; i++)
+        *wait_count += t->fired[i] >> CLASS_SHIFT == FAULT_WAIT;
+    *fault_count = t->fired_count - *wait_count;
 }

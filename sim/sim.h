@@ -99,9 +99,9 @@ typedef struct sim {
     tape *tape;          /* NULL: none */
     bool *taken;         /* of its beats, when it is played */
 
-    uint64_t requests, handled, waits; /* more than 0.3 s for an answer */
-    uint64_t trace;                    /* hash of everything that happened */
-    bool story;                        /* tell it on stdout */
+    uint64_t requests, handled;
+    uint64_t trace; /* hash of everything that happened */
+    bool story;     /* tell it on stdout */
     bool only_faults;
     bool violated;
     char invariant[16];
@@ -116,7 +116,6 @@ typedef struct sim_result {
     char invariant[16];
     char violation[VIOLATION_BYTES];
     uint64_t versions, steps, commits, faults, requests, slices, blocks_retired, rollbacks, sweeps;
-    uint64_t waits;
     int64_t virtual_ns;
     uint64_t fault_hits[FAULT_CLASSES];
     uint64_t marks[MARK_COUNT];
@@ -132,6 +131,7 @@ typedef struct sim_options {
     size_t fired_max, *fired_count;
     uint32_t versions;   /* 0: the plan's */
     uint64_t left_out;   /* classes of faults, a bit each, that may not happen */
+    uint64_t louder;     /* classes of faults, a bit each, that are more frequent */
     uint64_t dice;       /* the same plan with other draws; 0: the seed's own */
     uint32_t absent;     /* processes, a bit each, that never start */
     uint32_t thin;       /* faults are 2^thin times rarer */

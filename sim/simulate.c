@@ -327,7 +327,6 @@ static void sum_up(sim *s, sim_result *r)
     r->versions = vstore_newest(s->store);
     r->faults = faults_total(&s->faults);
     r->requests = s->requests;
-    r->waits = s->waits;
     r->blocks_retired = vstore_retired(s->store);
     r->virtual_ns = s->now_ns;
     memcpy(r->fault_hits, s->faults.hits, sizeof r->fault_hits);
@@ -355,8 +354,7 @@ void simulate(uint64_t seed, const sim_options *options, sim_result *result)
     s->faults.fired = options->fired;
     s->faults.fired_max = options->fired_max;
     s->faults.fired_count = options->fired_count;
-    for (uint32_t i = 0; i < FAULT_CLASSES; i++)
-        s->faults.rates[i] >>= options->thin;
+    faults_tune(&s->faults, options->thin, options->louder);
     make_genesis(s);
     s->store = vstore_new();
     s->history = history_new();

@@ -94,11 +94,12 @@ void tape_recognise(sim *s, flight *f)
     f->where = f->beat != NULL ? f->beat->where : f->where | NEW_BIT;
 }
 
-int64_t tape_moment(int64_t from_ns, int64_t on_tape_ns, int64_t drawn_ns)
+int64_t tape_moment(int64_t from_ns, int64_t on_tape_ns, int64_t drawn_ns, bool long_waits)
 {
     if (on_tape_ns <= from_ns)
         return drawn_ns;
-    const int64_t slow_ns = from_ns + WAIT_NS, last_ns = drawn_ns > slow_ns ? drawn_ns : slow_ns;
+    const int64_t slow_ns = from_ns + (long_waits ? WAIT_NS : TAPE_LONG_WAIT_NS);
+    const int64_t last_ns = drawn_ns > slow_ns ? drawn_ns : slow_ns;
     return on_tape_ns < last_ns ? on_tape_ns : last_ns;
 }
 

@@ -39,6 +39,15 @@ static void tell_setting(uint64_t seed, const setting *s)
     printf("\n");
 }
 
+static void tell_fault(uint64_t id)
+{
+    const fault_class class = (fault_class)(id >> CLASS_SHIFT);
+    const bool waits = class == FAULT_WAIT;
+    printf("  %-18s process %u, life %u, request %u: %s\n", waits ? "WAIT" : fault_name(class),
+           (unsigned)(id >> 48 & 0xff), (unsigned)(id >> 32 & 0xffff), (unsigned)(id & 0xffffffff),
+           waits ? "a request or its answer takes that long" : fault_text(class));
+}
+
 void shrink_tell(uint64_t seed, const shrunk *s)
 {
     if (!s->failed) {
@@ -48,16 +57,13 @@ void shrink_tell(uint64_t seed, const shrunk *s)
     const trial *best = s->best;
     printf("seed %" PRIu64 " breaks %s with %zu faults\n", seed, s->invariant, s->before);
     tell_setting(seed, &best->setting);
-    printf("%s\n%zu faults and %" PRIu64
-           " waits of more than 0.3 s are enough (%u trials, %.1f s):\n",
-           best->result.violation, best->fired_count, best->result.waits, s->trials, s->seconds);
-    for (size_t i = 0; i < best->fired_count && i < STORY_LINES / 2; i++) {
-        const uint64_t id = best->fired[i];
-        const fault_class class = (fault_class)(id >> CLASS_SHIFT);
-        printf("  %-18s process %u, life %u, request %u: %s\n", fault_name(class),
-               (unsigned)(id >> 48 & 0xff), (unsigned)(id >> 32 & 0xffff),
-               (unsigned)(id & 0xffffffff), fault_text(class));
-    }
+    size_t fault_count, wait_count;
+    shrunk_count(best, &fault_count, &wait_count);
+    printf("%s\n%zu faults and %zu waits of more than 0.3 s are enough (%u trials, %.1f s of two "
+           "cores):\n",
+           best->result.violation, fault_count, wait_count, s->trials, s->seconds);
+    for (size_t i = 0; i < best->fired_count && i < STORY_LINES / 2; i++)
+        tell_fault(best->fired[i]);
     trial *t = trial_new();
     FILE *all = tmpfile();
     if (all == NULL)

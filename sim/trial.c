@@ -3,23 +3,22 @@
 #include "trial.h"
 
 #include "base/alloc.h"
-#include "campaign.h"
 #include "tape.h"
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #define HUNTERS 2u
 
-/* Shared by a hunt and its processes. */
+/* Shared by a search and one of its processes. */
 typedef struct board {
-    atomic_uint_least64_t dice;
-    atomic_bool stop;
-    trial now[HUNTERS], best[HUNTERS];
+    uint32_t count; /* of trials */
+    trial now, best;
 } board;
 
 static void *share(size_t bytes)
@@ -68,6 +67,7 @@ static void run_here(const setting *s, const uint64_t *kept, size_t count, bool 
     const sim_options options = {.story = story,
                                  .versions = s->versions,
                                  .left_out = s->left_out,
+                                 .louder = s->louder,
                                  .dice = s->dice,
                                  .absent = s->absent,
                                  .thin = s->thin,
@@ -104,26 +104,48 @@ static void note_death(trial *t)
     (void)snprintf(t->result.violation, sizeof t->result.violation, "the process died");
 }
 
-void trial_run(const setting *s, const uint64_t *kept, size_t count, bool story, trial *t)
+static double seconds_of(const struct timeval *t)
 {
+    return (double)t->tv_sec + (double)t->tv_usec / 1e6;
+}
+
+/* Of the processor. */
+static double wait_for(pid_t pid, int *status)
+{
+    struct rusage used = {0};
+    if (wait4(pid, status, 0, &used) != pid)
+        sim_defect("no child");
+    return seconds_of(&used.ru_utime) + seconds_of(&used.ru_stime);
+}
+
+pid_t trial_begin(const setting *s, const uint64_t *kept, size_t count, bool story, trial *t)
+{
+    t->ended = false;
+    const pid_t pid = begin(!story);
+    if (pid != 0)
+        return pid;
     uint64_t *sorted = NULL;
     if (kept != NULL) {
         sorted = sim_alloc((count + 1) * sizeof *sorted);
         memcpy(sorted, kept, count * sizeof *sorted);
         qsort(sorted, count, sizeof *sorted, by_id);
     }
-    t->ended = false;
-    const pid_t pid = begin(!story);
-    if (pid == 0) {
-        run_here(s, sorted, count, story, t);
-        (void)fflush(NULL);
-        _exit(0);
-    }
+    run_here(s, sorted, count, story, t);
+    (void)fflush(NULL);
+    _exit(0);
+}
+
+void trial_end(pid_t pid, trial *t)
+{
     int status;
-    (void)waitpid(pid, &status, 0);
-    mem_free(sorted);
+    t->seconds = wait_for(pid, &status);
     if (!t->ended)
         note_death(t);
+}
+
+void trial_run(const setting *s, const uint64_t *kept, size_t count, bool story, trial *t)
+{
+    trial_end(trial_begin(s, kept, count, story, t), t);
 }
 
 bool trial_fails(const trial *t, const char *invariant)
@@ -131,67 +153,63 @@ bool trial_fails(const trial *t, const char *invariant)
     return t->result.violated && strcmp(t->result.invariant, invariant) == 0;
 }
 
-static void hunt_here(const setting *s, const char *invariant, bool first, double until, board *b,
-                      uint32_t i)
+static void keep_if_better(board *b, const char *invariant)
 {
-    setting own = *s;
-    while (!atomic_load(&b->stop) && campaign_clock() < until) {
-        own.dice = atomic_fetch_add(&b->dice, 1) + 1;
-        run_here(&own, NULL, 0, false, &b->now[i]);
-        if (!trial_fails(&b->now[i], invariant) || b->now[i].fired_count >= b->best[i].fired_count)
-            continue;
-        trial_copy(&b->best[i], &b->now[i]);
-        if (first)
-            atomic_store(&b->stop, true);
+    if (trial_fails(&b->now, invariant) && b->now.fired_count < b->best.fired_count)
+        trial_copy(&b->best, &b->now);
+}
+
+static double own_seconds(void)
+{
+    struct timespec t;
+    (void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+static pid_t send(trial_change change, const char *invariant, double seconds, uint64_t stream,
+                  board *b)
+{
+    const pid_t pid = begin(true);
+    if (pid != 0)
+        return pid;
+    rng random;
+    rng_seed(&random, stream + b->count); /* not that again of which the one before died */
+    while (own_seconds() < seconds) {
+        setting own = b->best.setting;
+        own.dice = rng_u64(&random);
+        change(&own, &b->best, &random);
+        b->count++;
+        run_here(&own, NULL, 0, false, &b->now);
+        keep_if_better(b, invariant);
     }
     _exit(0);
 }
 
-static pid_t send_hunter(const setting *s, const char *invariant, bool first, double until,
-                         board *b, uint32_t i)
+void trial_search(trial_change change, const char *invariant, double seconds, trial *best,
+                  uint32_t *count)
 {
-    const pid_t pid = begin(true);
-    if (pid == 0)
-        hunt_here(s, invariant, first, until, b, i);
-    return pid;
-}
-
-/* A hunter that died may have found what is looked for. */
-static void bury(board *b, uint32_t i, const char *invariant, bool first)
-{
-    note_death(&b->now[i]);
-    if (!trial_fails(&b->now[i], invariant) || b->now[i].fired_count >= b->best[i].fired_count)
-        return;
-    trial_copy(&b->best[i], &b->now[i]);
-    if (first)
-        atomic_store(&b->stop, true);
-}
-
-bool trial_hunt(const setting *s, const char *invariant, size_t fewer_than, bool first,
-                double until, trial *t, uint32_t *count)
-{
-    board *b = share(sizeof *b);
+    board *boards = share(HUNTERS * sizeof *boards);
     pid_t pids[HUNTERS];
-    atomic_store(&b->dice, s->dice);
+    uint64_t streams[HUNTERS];
     for (uint32_t i = 0; i < HUNTERS; i++) {
-        b->best[i].fired_count = fewer_than;
-        pids[i] = send_hunter(s, invariant, first, until, b, i);
+        streams[i] = (uint64_t)i << 56 | (uint64_t)*count << 24;
+        trial_copy(&boards[i].best, best);
+        pids[i] = send(change, invariant, seconds, streams[i], &boards[i]);
     }
     for (uint32_t i = 0; i < HUNTERS; i++) {
+        board *b = &boards[i];
         int status;
-        while (waitpid(pids[i], &status, 0) == pids[i] && status != 0) {
-            bury(b, i, invariant, first);
-            pids[i] = send_hunter(s, invariant, first, until, b, i);
+        for (double used = wait_for(pids[i], &status); status != 0;) {
+            note_death(&b->now); /* which may be what is looked for */
+            keep_if_better(b, invariant);
+            pids[i] = send(change, invariant, seconds - used, streams[i], b);
+            used += wait_for(pids[i], &status);
         }
     }
-    *count += (uint32_t)(atomic_load(&b->dice) - s->dice);
-    const trial *best = &b->best[0];
-    for (uint32_t i = 1; i < HUNTERS; i++)
-        if (b->best[i].fired_count < best->fired_count)
-            best = &b->best[i];
-    const bool any = best->result.violated;
-    if (any)
-        trial_copy(t, best);
-    (void)munmap(b, sizeof *b);
-    return any;
+    for (uint32_t i = 0; i < HUNTERS; i++) {
+        *count += boards[i].count;
+        if (boards[i].best.fired_count < best->fired_count)
+            trial_copy(best, &boards[i].best);
+    }
+    (void)munmap(boards, HUNTERS * sizeof *boards);
 }

@@ -203,6 +203,8 @@
       "section 9: who has to fold first waits as long as the others do for it")                    \
     X(turn_thinks_young, "protocol/test_turn",                                                     \
       "section 9: a version's age is told by the most that turns may take")                        \
+    X(turn_guest_walks, "protocol/test_turn",                                                      \
+      "section 9: a guest that backed off asks for each version that was made meanwhile")          \
     X(look_unproved, "sim", "section 8: what a look found is held without its marker")             \
     X(look_ahead_is_next, "sim",                                                                   \
       "section 8: a look far ahead that finds nothing tells of the next")                          \

@@ -7,7 +7,6 @@
 #include "base/invariant.h"
 #include "base/mutant.h"
 #include "codec/fold.h"
-#include <stdlib.h>
 #include <string.h>
 
 /* Rule 1: the k-th of those who committed last is a member while that is at most so many versions
@@ -39,22 +38,19 @@
 
 /* ---- latencies ---- */
 
-static int compare_ns(const void *a, const void *b)
-{
-    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return (x > y) - (x < y);
-}
-
 static void latency_add(turn_latency *l, int64_t ns)
 {
-    int64_t sorted[TURN_SAMPLES];
+    int64_t sorted[TURN_SAMPLES] = {0};
     MUST(ns >= 0);
     ns = ns < LATENCY_MAX_NS ? ns : LATENCY_MAX_NS;
     l->ns[l->count++ % TURN_SAMPLES] = ns > LATENCY_MIN_NS ? ns : LATENCY_MIN_NS;
     const uint32_t count = l->count < TURN_SAMPLES ? l->count : TURN_SAMPLES;
-    for (uint32_t i = 0; i < count; i++)
-        sorted[i] = l->ns[i];
-    qsort(sorted, count, sizeof *sorted, compare_ns);
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t at = i;
+        for (; at > 0 && sorted[at - 1] > l->ns[i]; at--)
+            sorted[at] = sorted[at - 1];
+        sorted[at] = l->ns[i];
+    }
     l->median_ns = sorted[(count - 1) / 2];
     l->high_ns = sorted[count > 1 ? count - 2 : 0];
     MUST(l->median_ns <= l->high_ns);
@@ -140,15 +136,26 @@ bool turn_is_member(const manifest *base, view id)
     return base->version - last_of(own) <= AGE_PER_RANK * (younger + 1) + AGE_SPARE;
 }
 
-/* Rules 1 and 2. Another's id, strictly between `turn` and us, around. */
-static bool comes_before(const manifest *m, view id, view own)
+/* The place in the map of the first id behind this one. */
+static uint32_t place_behind(const manifest *m, view id)
 {
-    const int of_turn = view_compare(m->turn, own), of_id = view_compare(id, own);
-    const bool after_turn = view_compare(id, m->turn) > 0;
-    MUST(of_id != 0);
-    if (of_turn < 0)
-        return after_turn && of_id < 0;
-    return after_turn || of_id < 0;
+    uint32_t low = 0, high = m->producer_count;
+    while (low < high) {
+        const uint32_t middle = low + (high - low) / 2;
+        if (view_compare(m->producers[middle].id, id) > 0)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    MUST(low <= m->producer_count);
+    return low;
+}
+
+/* Rules 1 and 2. Another's place, from the first behind `turn` to ours, around. */
+static bool comes_before(uint32_t its, uint32_t first, uint32_t own)
+{
+    MUST(its != own);
+    return first <= own ? its >= first && its < own : its >= first || its < own;
 }
 
 /* For each age that a member can have, how many are younger. */
@@ -179,6 +186,8 @@ static bw_status count_members(turn *t, const manifest *m)
     t->members = t->before = 0;
     t->slots_ns = 0;
     const int64_t own_slot = slot(t);
+    const uint32_t first = place_behind(m, m->turn);
+    const producer_entry *own = manifest_producer(m, t->id);
     for (uint32_t i = 0; i < m->producer_count; i++) {
         const producer_entry *e = &m->producers[i];
         const uint64_t age = m->version - last_of(e);
@@ -186,9 +195,9 @@ static bw_status count_members(turn *t, const manifest *m)
             age > AGE_PER_RANK * ((uint64_t)t->younger[age] + 1) + AGE_SPARE)
             continue;
         t->members++;
-        if (view_equal(e->id, t->id)) {
+        if (e == own) {
             t->is_member = true;
-        } else if (comes_before(m, e->id, t->id)) {
+        } else if (own != NULL && comes_before(i, first, (uint32_t)(own - m->producers))) {
             const int64_t its = e->slot_ms * NS_PER_MS;
             t->before++;
             t->slots_ns += its < own_slot ? own_slot : its > 8 * own_slot ? 8 * own_slot : its;
@@ -423,6 +432,10 @@ turn_advice turn_ask(turn *t, int64_t ready_ns, int64_t now_ns)
     MUST(t->version > 0);
     if (!t->is_member && now_ns < t->guest_ns)
         return (turn_advice){.act = TURN_WAIT, .at_ns = t->guest_ns};
+    /* Rule 12: after a long pause one version after the other would take as long again. */
+    if (t->conflicts > 0 && !t->is_member && now_ns - t->heard_ns > slot(t) &&
+        !MUTANT(turn_guest_walks))
+        return (turn_advice){.act = TURN_CATCH_UP};
     if (now_ns - t->heard_ns > STALE_ROUNDS * (t->window_ns + (int64_t)(t->members + 1) * slot(t)))
         return (turn_advice){.act = t->is_member && is_quiet(t) ? TURN_VISIT : TURN_CATCH_UP};
     if (!t->is_member)
