@@ -53,11 +53,26 @@ static store *file_open_without_links(void *place)
 int main(void)
 {
     static const contract_factory factories[] = {
-        {"file, not durable", file_make, file_open_fast, file_destroy, true, false, 0, 0},
-        {"file, durable", file_make, file_open_durable, file_destroy, true, false, 0, 0},
-        {"file, no openat2", file_make, file_open_walking, file_destroy, true, false, 0, 0},
-        {"file, no hard links", file_make, file_open_without_links, file_destroy, true, false, 0,
-         0},
+        {.name = "file, not durable",
+         .make = file_make,
+         .open = file_open_fast,
+         .destroy = file_destroy,
+         .across_processes = true},
+        {.name = "file, durable",
+         .make = file_make,
+         .open = file_open_durable,
+         .destroy = file_destroy,
+         .across_processes = true},
+        {.name = "file, no openat2",
+         .make = file_make,
+         .open = file_open_walking,
+         .destroy = file_destroy,
+         .across_processes = true},
+        {.name = "file, no hard links",
+         .make = file_make,
+         .open = file_open_without_links,
+         .destroy = file_destroy,
+         .across_processes = true},
     };
     int failed = 0;
     for (size_t i = 0; i < sizeof factories / sizeof factories[0]; i++)
