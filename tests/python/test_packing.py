@@ -236,6 +236,7 @@ with batchweave.Producer(url, id="p", policy="fixed:1") as producer:
         producer.write(batch.slices(2, 2), offset=batch.offset, state=batch.state, tokens=batch.tokens,
                        samples=batch.samples(2))
     producer.finish()
+assert "numpy" not in sys.modules
 print("done", flush=True)
 """
 
