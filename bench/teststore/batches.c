@@ -7,7 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define ANSWER_DELIMITER "--answers-of-a-batch"
+#define ANSWER_BOUNDARY "answers-of-a-batch"
+#define ANSWER_DELIMITER "--" ANSWER_BOUNDARY
 
 static const char *text_after(const char *text, const char *stem)
 {
@@ -76,7 +77,7 @@ void batch_answer(exchange *x)
     buf *out = &x->reply.body;
     const bool azure = x->dialect->id == DIALECT_AZURE;
     x->reply.status = azure ? 202 : 200;
-    reply_header(x, "Content-Type", "multipart/mixed; boundary=%s", ANSWER_DELIMITER + 2);
+    reply_header(x, "Content-Type", "multipart/mixed; boundary=" ANSWER_BOUNDARY);
     for (size_t i = 0; i < x->operation.name_count; i++) {
         const failure f = x->outcome.each[i];
         const failure_spelling spelled = failure_spelled(f, x->dialect->id);

@@ -7,6 +7,8 @@
 #include <string.h>
 
 #define KEYS_MAX 256u
+/* Of one: what stands around path and token, at most. */
+#define PART_BYTES 512u
 
 /* Where it is let in by a header. */
 static bw_status authorize(azure_call *call, const char *path)
@@ -50,11 +52,24 @@ static bw_status put_delete(azure_call *call, uint32_t number, const char *key)
     return buf_status(&call->body);
 }
 
+/* All of it at once: what a buffer that grows leaves behind would hold tokens. */
+static bw_status reserve(azure_call *call)
+{
+    const azure_backend *b = azure_backend_of(&call->net);
+    const char *token = call->net.keys != NULL ? secret_text(&call->net.keys->keys.token) : "";
+    const size_t each = PART_BYTES + strlen(token) + strlen(b->folder) + 3 * strlen(b->prefix);
+    size_t bytes = PART_BYTES;
+    for (uint32_t i = 0; i < call->net.batch_keys; i++)
+        bytes += each + 3 * strlen(call->net.op->keys[call->net.delete_at + i]);
+    return buf_reserve(&call->body, bytes);
+}
+
 bw_status azure_batch_put(azure_call *call)
 {
     const store_op *op = call->net.op;
     const uint32_t left = op->key_count - call->net.delete_at;
     call->net.batch_keys = left < KEYS_MAX ? left : KEYS_MAX;
+    BW_TRY(reserve(call));
     for (uint32_t i = 0; i < call->net.batch_keys; i++)
         BW_TRY(put_delete(call, i, op->keys[call->net.delete_at + i]));
     buf_put_text(&call->body, "--" AZURE_BATCH_BOUNDARY "--\r\n");

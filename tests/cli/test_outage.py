@@ -56,13 +56,11 @@ class Outage(CliTest):
             closed.bind(("127.0.0.1", 0))
             for endpoint, cause in [(f"http://127.0.0.1:{closed.getsockname()[1]}", "Connection refused"),
                                     (f"https://{'a' * 64}.example", "Could not resolve host")]:
-                result = self.refused("TIMEOUT", "info", f"s3://bkt/space?endpoint={endpoint}",
-                                      "--timeout", 1, env=KEYS)
-                self.assertIn(cause, result.err)
+                url = f"s3://bkt/space?endpoint={endpoint}"
+                self.assertIn(cause, self.refused("TIMEOUT", "info", url, "--timeout", 1, env=KEYS).err)
         with socket.create_server(("127.0.0.1", 0)) as deaf:
-            endpoint = f"http://127.0.0.1:{deaf.getsockname()[1]}"
-            result = self.refused("TIMEOUT", "info", f"s3://bkt/space?endpoint={endpoint}",
-                                  "--timeout", 1, env=KEYS)
+            url = f"s3://bkt/space?endpoint=http://127.0.0.1:{deaf.getsockname()[1]}"
+            result = self.refused("TIMEOUT", "info", url, "--timeout", 1, env=KEYS)
             self.assertIn("the store has not answered", result.err)
 
     def test_the_time_limit_ends_the_wait(self):

@@ -144,7 +144,6 @@ class Seaweedfs(S3Server):
     # A loser waits whole seconds for its lock; with two, next to none.
     rivals, big_rivals, producers = (2, 100), (2, 20), 2
     contract = ("test_contract_s3", "seaweedfs")
-    speaks_http2 = True
     ports = 11
     ready = "/healthz"
 

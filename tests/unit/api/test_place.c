@@ -27,8 +27,8 @@ static void test_what_opens(void **state)
         "s3://bucket?endpoint=http://example.org&plain_http=true",
         "s3://bucket?",
         "gs://bucket?anonymous=true&http=2",
-        "s3://bucket?kms_key=alias/k&storage_class=STANDARD_IA&bucket_owner=123456789012&"
-        "requester_pays=true&condition=oss",
+        "s3://bucket?kms_key=alias/k&storage_class=STANDARD_IA&bucket_owner=123456789012",
+        "s3://bucket?requester_pays=true&condition=oss",
         "gs://bucket/run?anonymous=true",
         "az://account/container",
         "AZ://account/container/team/run7/?anonymous=true",
