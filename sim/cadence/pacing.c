@@ -220,7 +220,8 @@ void pacing_send(pacing *p, pacing_process *x, const machine_request *request)
         pacing_defect(p, "no memory for a request");
         return;
     }
-    *f = (flight){.request = *request, .sent_ns = p->now_ns};
+    f->request = *request;
+    f->sent_ns = p->now_ns;
     const bool read = is_read(f);
     const int64_t took_ns = latency(p, read ? p->plan->get_ns : p->plan->put_ns);
     if (pacing_counts(p))
@@ -351,7 +352,7 @@ bw_status pacing_run(const pacing_plan *plan, pacing_report *report, bw_error *e
     if (p == NULL)
         return error_set(error, BW_NOMEM, "no memory");
     if (!plan->unshared)
-        pacing_share_begin();
+        pacing_share_begin(&p->store);
     p->plan = plan;
     p->report = report;
     p->run_of = UINT32_MAX;

@@ -64,6 +64,7 @@ typedef struct pacing_report {
     hist guest_us;        /* that a commit of a guest took */
     uint64_t kills, pauses, guest_commits;
     uint64_t staged_most; /* at the end, by one producer */
+    uint64_t trace;       /* hash of all creates: whose, when, of how many bytes, what came of it */
 } pacing_report;
 
 bw_status pacing_run(const pacing_plan *plan, pacing_report *report, bw_error *error);

@@ -14,11 +14,12 @@ typedef struct pacing pacing;
 /* ---- the store: what its names hold ---- */
 
 /** Versions that are kept: whoever asks for an older one is a defect of the plan. */
-#define VERSIONS_KEPT 4096u
+#define VERSIONS_KEPT 2048u
 
 typedef struct stored {
     uint8_t *bytes;
     size_t size;
+    manifest *made; /* NULL, or owns the bytes */
 } stored;
 
 typedef struct pacing_store {
@@ -35,14 +36,20 @@ store_outcome pacing_store_look(const pacing_store *s, const machine_request *re
                                 stored *found);
 /** Genesis and version 1. */
 bw_status pacing_store_begin(pacing_store *s, genesis *g, bw_error *error);
+/** What its maker decoded of it; NULL: it is not kept. */
+manifest *pacing_store_made(const pacing_store *s, uint64_t version);
 /** How many steps the newest version has. */
 bw_status pacing_store_steps(const pacing_store *s, const genesis *g, uint64_t *steps,
                              bw_error *error);
 
-/* ---- what is decoded once for all ---- */
+/* ---- what is done once for all ---- */
 
-void pacing_share_begin(void);
+void pacing_share_begin(const pacing_store *s);
 void pacing_share_end(void);
+/** Gives away what was decoded of these very bytes; NULL: it is not here. */
+manifest *pacing_share_made(const uint8_t *object);
+/** For a reader of `version`, in the place of its bytes; false: no memory. */
+bool pacing_share_ticket(uint64_t version, uint8_t **bytes, size_t *size);
 
 /* ---- processes ---- */
 

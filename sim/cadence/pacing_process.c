@@ -254,6 +254,9 @@ void process_created(pacing_process *x, const machine_request *request, store_ou
 {
     pacing *p = x->of;
     pacing_report *r = p->report;
+    const uint64_t what[] = {x->index, (uint64_t)p->now_ns, request->size, (uint64_t)outcome};
+    for (size_t i = 0; i < sizeof what / sizeof *what; i++)
+        r->trace = (r->trace ^ what[i]) * 0x9e3779b97f4a7c15u ^ r->trace >> 32;
     if (outcome == STORE_CREATED && pacing_counts(p)) {
         r->manifest_bytes += request->size;
         if (request->size > r->manifest_bytes_max)

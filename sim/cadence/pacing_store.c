@@ -8,22 +8,38 @@
 #include "protocol/create.h"
 #include <string.h>
 
+static void drop(stored *at)
+{
+    if (at->made != NULL)
+        manifest_unref(at->made);
+    else
+        mem_free(at->bytes);
+    *at = (stored){0};
+}
+
 void pacing_store_free(pacing_store *s)
 {
-    mem_free(s->genesis.bytes);
-    mem_free(s->hint.bytes);
+    drop(&s->genesis);
+    drop(&s->hint);
     for (uint32_t i = 0; i < VERSIONS_KEPT; i++)
-        mem_free(s->versions[i].bytes);
+        drop(&s->versions[i]);
 }
 
 static bool keep(stored *at, const machine_request *request)
 {
-    uint8_t *bytes = mem_dup(request->bytes, request->size);
-    if (bytes == NULL)
+    stored next = {.size = request->size, .made = pacing_share_made(request->bytes)};
+    next.bytes = next.made != NULL ? next.made->object : mem_dup(request->bytes, request->size);
+    if (next.bytes == NULL)
         return false;
-    mem_free(at->bytes);
-    *at = (stored){bytes, request->size};
+    drop(at);
+    *at = next;
     return true;
+}
+
+manifest *pacing_store_made(const pacing_store *s, uint64_t version)
+{
+    manifest *m = s->versions[version % VERSIONS_KEPT].made;
+    return m != NULL && m->version == version ? m : NULL;
 }
 
 store_outcome pacing_store_write(pacing_store *s, const machine_request *request)
@@ -84,11 +100,16 @@ static store_outcome find(const pacing_store *s, const machine_request *request,
 store_outcome pacing_store_look(const pacing_store *s, const machine_request *request,
                                 stored *found)
 {
-    const store_outcome outcome = find(s, request, found);
-    if (found->bytes == NULL)
+    stored at;
+    const store_outcome outcome = find(s, request, &at);
+    *found = (stored){0};
+    if (at.bytes == NULL || request->kind != STORE_GET)
         return outcome;
-    found->bytes = request->kind == STORE_GET ? mem_dup(found->bytes, found->size) : NULL;
-    return request->kind != STORE_GET || found->bytes != NULL ? outcome : STORE_FATAL;
+    if (at.made != NULL)
+        return pacing_share_ticket(at.made->version, &found->bytes, &found->size) ? outcome
+                                                                                  : STORE_FATAL;
+    *found = (stored){mem_dup(at.bytes, at.size), at.size, NULL};
+    return found->bytes != NULL ? outcome : STORE_FATAL;
 }
 
 bw_status pacing_store_begin(pacing_store *s, genesis *g, bw_error *error)

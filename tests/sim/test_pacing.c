@@ -144,6 +144,7 @@ static void sharing_changes_nothing(void **state)
     assert_int_equal(pacing_run(&plan, &shared, &error), BW_OK);
     plan.unshared = true;
     assert_int_equal(pacing_run(&plan, &report, &error), BW_OK);
+    assert_int_equal(shared.trace, report.trace);
     assert_memory_equal(&shared, &report, sizeof report);
 }
 
