@@ -19,13 +19,14 @@ import asyncio
 import threading
 from collections import deque
 from types import TracebackType
-from typing import Any, AsyncIterator, Callable, Deque, Dict, List, Optional, Sequence, Type, TypeVar, Union
+from typing import (Any, AsyncIterator, Callable, Deque, Dict, Hashable, List, Optional, Sequence, Tuple, Type, TypeVar,
+                    Union)
 
 from . import _core, consumer, producer
 from .cursor import Cursor
 from .errors import EndOfData, Error, Interrupted, Starved, Timeout
 from .producer import Batch, Commit
-from .settings import Value
+from .settings import Value, url_of
 from .space import Place, Space
 
 T = TypeVar("T")
@@ -63,15 +64,33 @@ def _apart(call: Callable[[], T]) -> "asyncio.Future[T]":
     return future
 
 
-async def _owned(make: Callable[[], T], close: Callable[[T], None]) -> T:
-    """What `make` gives; when the task is cancelled, it is closed as soon as it is there."""
+# Openings that a cancelled task left behind, until what they gave is closed.
+_Name = Tuple[asyncio.AbstractEventLoop, Hashable]
+_abandoned: Dict[_Name, "asyncio.Task[None]"] = {}
+
+
+async def _owned(make: Callable[[], T], close: Callable[[T], None], what: Hashable) -> T:
+    """What `make` gives; when the task is cancelled, it is closed as soon as it is there. The next that
+    opens the same waits for that: the late opening of a producer would fence it."""
+    name = asyncio.get_running_loop(), what
+    while name in _abandoned:
+        await asyncio.wait([_abandoned[name]])
     future = _apart(make)
     try:
         await asyncio.wait([future])
     except asyncio.CancelledError:
-        future.add_done_callback(lambda done: done.exception() is None and _apart(lambda: close(done.result())))
+        _abandoned[name] = asyncio.ensure_future(_closed(future, close, name))
         raise
     return future.result()
+
+
+async def _closed(future: "asyncio.Future[T]", close: Callable[[T], None], name: _Name) -> None:
+    try:
+        await asyncio.wait([future])
+        if future.exception() is None:
+            await asyncio.wait([_apart(lambda: close(future.result()))])
+    finally:
+        del _abandoned[name]
 
 
 class _Flight:
@@ -128,7 +147,7 @@ class Consumer:
     @classmethod
     async def open(cls, space: Union[Space, Place], **settings: Any) -> Consumer:
         """Raises what batchweave.Consumer does."""
-        return cls(await _owned(lambda: consumer.Consumer(space, **settings), consumer.Consumer.close))
+        return cls(await _owned(lambda: consumer.Consumer(space, **settings), consumer.Consumer.close, object()))
 
     async def next(self, timeout: Optional[float] = 300.0) -> _core.Item:
         """The next item of this rank; raises what batchweave.Consumer.next does. Tasks that call it at
@@ -208,8 +227,9 @@ class Producer:
     async def open(cls, space: Union[Space, Place], id: str, *, kind: str = "safetensors",
                    timeout: Optional[float] = 300.0, **settings: Value) -> Producer:
         """Raises what batchweave.Producer does."""
+        url = space.url if isinstance(space, Space) else url_of(space)
         return cls(await _owned(lambda: producer.Producer(space, id, kind=kind, timeout=timeout, **settings),
-                                producer.Producer.close))
+                                producer.Producer.close, (url, id)))
 
     async def write(self, batch: Batch, *, offset: Optional[int] = None, state: Optional[bytes] = None, tag: int = 0,
                     items: Optional[int] = None, sequences: Sequence[str] = (),

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The state of a packer as bytes: LEB128 numbers, small enough to travel with each commit.
 
-    1, seq_len, method, open_rows, age, long, next, complete rows, open rows,
+    1, seq_len, method, open_rows, age, long, bytes of the input's digest, these, next, complete rows, open rows,
     then each row: pieces, and each piece: zigzag(index − index before), start, length
 
 The index before the first piece is `next`.
@@ -17,7 +17,7 @@ from .errors import Invalid
 FORMAT = 1
 SETTINGS = 5
 Place = Tuple[int, int, int]
-State = Tuple[Tuple[int, ...], int, List[List[Place]], List[List[Place]]]
+State = Tuple[Tuple[int, ...], bytes, int, List[List[Place]], List[List[Place]]]
 
 
 def _put(out: bytearray, value: int) -> None:
@@ -27,11 +27,14 @@ def _put(out: bytearray, value: int) -> None:
     out.append(value)
 
 
-def encode(settings: Sequence[int], following: int, ready: Sequence[Sequence[Place]],
+def encode(settings: Sequence[int], digest: bytes, following: int, ready: Sequence[Sequence[Place]],
            opened: Sequence[Sequence[Place]]) -> bytes:
     """(index, start, length) of all pieces of all rows."""
     out = bytearray()
-    for number in (FORMAT, *settings, following, len(ready), len(opened)):
+    for number in (FORMAT, *settings, len(digest)):
+        _put(out, number)
+    out += digest
+    for number in (following, len(ready), len(opened)):
         _put(out, number)
     before = following
     for row in (*ready, *opened):
@@ -69,17 +72,23 @@ class _Reader:
             raise Invalid("the packer's state is damaged")
         return value
 
+    def blob(self) -> bytes:
+        size = self.count()
+        self._at += size
+        return self._data[self._at - size:self._at]
+
     def end(self) -> None:
         if self._at != len(self._data):
             raise Invalid("the packer's state is damaged: something follows it")
 
 
 def decode(state: bytes) -> State:
-    """(settings, next, complete rows, open rows). Raises Invalid."""
+    """(settings, digest of the input, next, complete rows, open rows). Raises Invalid."""
     reader = _Reader(state)
     if reader.number() != FORMAT:
         raise Invalid("the state is none of a packer, or of a newer one")
     settings = tuple(reader.number() for _ in range(SETTINGS))
+    digest = reader.blob()
     following = reader.number()
     counts = reader.count(), reader.count()
     before = following
@@ -98,4 +107,4 @@ def decode(state: bytes) -> State:
             raise Invalid("the packer's state is damaged: a row that cannot be")
         rows.append(row)
     reader.end()
-    return settings, following, rows[:counts[0]], rows[counts[0]:]
+    return settings, digest, following, rows[:counts[0]], rows[counts[0]:]

@@ -164,6 +164,7 @@ class Packer:
         self._pad = dict(pad or {})
         self._fields: Dict[str, Field] = {}
         self._positions = memoryview(b"")
+        self._input = b""
         self._clear()
 
     def _clear(self) -> None:
@@ -340,16 +341,18 @@ class Packer:
 
     def state(self) -> bytes:
         """What `load` needs to go on from here: a few bytes for each piece of the rows not taken."""
-        return encode(self._settings, self._next, [_places(row) for row in self._ready],
+        return encode(self._settings, self._input, self._next, [_places(row) for row in self._ready],
                       [_places(row) for row in self._open.values()])
 
     def load(self, state: bytes) -> int:
         """Goes on where `state` was taken. The index of the first sample to `add`: the oldest that a
         row needs. Raises Invalid: it is damaged, or of a packer with other settings."""
-        settings, following, ready, opened = decode(state)
+        settings, digest, following, ready, opened = decode(state)
         if settings != self._settings:
             raise Invalid(f"the state is of a packer with other settings: {settings}, not {self._settings} "
                           "(seq_len, method, open_rows, age, long)")
+        if self._input and digest and digest != self._input:
+            raise InputChanged("the input is not the one that the rows of the state were made of")
         self._clear()
         self._ready.extend(Row([Piece(*place, None) for place in places]) for places in ready)
         for number, places in enumerate(opened):
@@ -365,11 +368,13 @@ class Packer:
 
     def batches(self, source: Source, rows: int, *, state: bytes = b"", last: str = "pad") -> Iterator[Batch]:
         """Batches of `rows` rows of all samples of `source`: a sequence, or a function that gives the
-        samples from an index on. `state`: of the batch published last (Producer.resume_state), b""
+        samples from an index on. Where it has a `digest` (sources.parquet), the state carries that, and
+        another input is refused with InputChanged. `state`: of the batch published last (Producer.resume_state), b""
         to begin. At the end rows of padding make the last batch full (`last="pad"`), or what does
         not fill one is left out ("drop")."""
         if last not in ("pad", "drop"):
             raise Invalid(f"last is pad or drop, not {last!r}")
+        self._input = str(getattr(source, "digest", "")).encode()
         first = self.load(state) if state else 0
         if not state:
             self._clear()

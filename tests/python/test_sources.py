@@ -146,7 +146,13 @@ class FilesTest(unittest.TestCase):
     def test_it_feeds_the_packer(self) -> None:
         source = Parquet(self.data, columns=["tokens"])
         total = sum(len(source[i]["tokens"]) for i in range(len(source)))
-        self.assertEqual(sum(int(batch.tokens) for batch in Packer(16).batches(source, 2)), total)
+        batches = list(Packer(16).batches(source, 2))
+        self.assertEqual(sum(int(batch.tokens) for batch in batches), total)
+        rest = list(Packer(16).batches(Parquet(self.data, columns=["tokens"]), 2, state=batches[3].state))
+        self.assertEqual([batch.slices(1, 1)[0][0]["tokens"].data for batch in rest],
+                         [batch.slices(1, 1)[0][0]["tokens"].data for batch in batches[4:]])
+        with self.assertRaises(errors.InputChanged):
+            next(Packer(16).batches(Parquet(self.data, shard=(0, 2)), 2, state=batches[3].state))
 
 
 class DatasetTest(unittest.TestCase):
