@@ -16,6 +16,8 @@ from .errors import EndOfData
 from .settings import TABLE, Value, collect
 from .space import Place, Space, opened
 
+Part = Union[int, Tuple[int, int]]
+
 _living: "weakref.WeakSet[Consumer]" = weakref.WeakSet()
 
 
@@ -25,39 +27,43 @@ class Consumer:
     `space`: a URL, or a Space that several ranks of a process share. `group`: the job's name; then
     all its ranks begin at one place, and what its checkpoints need is kept; `launch` (or Slurm's or
     torchrun's environment) names this start of the job. Position: `dp` and `cp` as (position,
-    size), or `rank` and `world` (with tp, pp), or the environment of the launcher. `cursor`: where
+    size), or `rank` and `world` (with tp, pp), or the environment of the launcher; then `dp` and
+    `cp` may tell the sizes alone, where they are not the namespace's. `cursor`: where
     to go on; else the group's newest checkpoint, else `start`. `timeout`: of the open, seconds.
     Further settings by name: rescale, tags, skip_to_tip, prefetch, memory, verify, lend, ...
 
-    One thread calls `next` and `cursor`; the rest from any thread. A forked child goes on at the
-    same place with a handle of its own.
+    One thread calls `next` and `cursor`; the rest from any thread. A copy (in a forked child, or
+    unpickled) goes on at the same place with a handle of its own, which reads only: the launch is
+    the job's, and begins once.
 
     Raises MeshMismatch, RanksDisagree, LaunchReused, Fenced, Trimmed, CursorForeign, BeyondEnd,
     Timeout, and what Space raises.
     """
 
     def __init__(self, space: Union[Space, Place], *, group: Optional[str] = None,
-                 dp: Optional[Tuple[int, int]] = None, cp: Optional[Tuple[int, int]] = None,
+                 dp: Optional[Part] = None, cp: Optional[Part] = None,
                  cursor: Optional[Cursor] = None, timeout: Optional[float] = 300.0,
                  **settings: Value) -> None:
         own = {name: value for name, value in settings.items()
                if name in TABLE and "consumer" not in TABLE[name].scopes}
         given = {name: value for name, value in settings.items() if name not in own}
         for name, pair in (("d", dp), ("c", cp)):
-            if pair is not None:
+            if isinstance(pair, int):
+                given["dp" if name == "d" else "cp"] = pair
+            elif pair is not None:
                 given[name], given["dp" if name == "d" else "cp"] = pair
         self._settings = collect(("consumer",), given)
         self._group = group
         self._timeout = timeout
         self._given_space = isinstance(space, Space)
         self.space = opened(space, "write" if group is not None else "read", own, cursor, timeout)
-        self._open(cursor)
+        self._open(cursor, group)
         _living.add(self)
 
-    def _open(self, cursor: Optional[Cursor]) -> None:
+    def _open(self, cursor: Optional[Cursor], group: Optional[str] = None) -> None:
         self._at = cursor
         self._core: Optional[_core.Consumer] = _core.Consumer(
-            self.space.core, self._group, self._settings,
+            self.space.core, group, self._settings if group is not None else _alone(self._settings),
             None if cursor is None else cursor.json, self._timeout)
         self._process = os.getpid()
         self._next = self._core.next
@@ -177,6 +183,11 @@ class Consumer:
         self.__dict__.update(state)
         self._open(self._at)
         _living.add(self)
+
+
+def _alone(settings: Dict[str, str]) -> Dict[str, str]:
+    """Without what only means something to a group, or to the start that the cursor replaces."""
+    return {name: value for name, value in settings.items() if name != "launch"}
 
 
 def _remember() -> None:
