@@ -8,8 +8,8 @@
 #include "base/alloc.h"
 #include "base/thread.h"
 #include "store/congestion.h"
+#include "store/decorator.h"
 #include "store/decorators.h"
-#include "store/driver.h"
 
 #include <stdatomic.h>
 
@@ -37,8 +37,7 @@ typedef struct admit_record {
 } admit_record;
 
 struct admit_store {
-    store base;
-    store *inner;
+    decorator over;
     admit_shared *shared;
     admit_record *records; /* with the inner store */
     size_t count, capacity;
@@ -118,7 +117,7 @@ static void grant_row_locked(admit_shared *shared, const admit_store *self)
             join_locked(shared, a);
         if (a != self) {
             condition_signal(&a->granted);
-            store_wake(a->inner);
+            store_wake(a->over.inner);
         }
     }
 }
@@ -128,7 +127,7 @@ static void grant_row_locked(admit_shared *shared, const admit_store *self)
 static void send(admit_store *a, store_op *op)
 {
     a->records[a->count++] = (admit_record){.op = op, .sent_ns = admit_now(a)};
-    store_submit(a->inner, op);
+    store_submit(a->over.inner, op);
 }
 
 static void admit_submit(store *s, store_op *op)
@@ -236,7 +235,7 @@ static size_t admit_poll(store *s, store_op **done, size_t max, int64_t timeout_
                           : deadline_ns > now_ns    ? deadline_ns - now_ns
                                                     : 0;
         if (a->count > 0) {
-            over = store_poll(a->inner, done, max, left_ns);
+            over = store_poll(a->over.inner, done, max, left_ns);
             for (size_t i = 0; i < over; i++)
                 settle(a, done[i]);
         } else {
@@ -271,7 +270,7 @@ static void admit_cancel(store *s)
                      store_op_name(op->kind));
         op_queue_push(&a->complete, op);
     }
-    store_cancel(a->inner);
+    store_cancel(a->over.inner);
 }
 
 static void shared_release(admit_shared *shared)
@@ -287,7 +286,7 @@ static void admit_close(store *s)
     admit_store *a = admit_of(s);
     admit_shared *shared = a->shared;
     withdraw(a);
-    store_close(a->inner);
+    store_close(a->over.inner);
     lock_acquire(&shared->lock);
     shared->locked.in_flight -= (uint32_t)a->count;
     grant_row_locked(shared, NULL);
@@ -305,7 +304,7 @@ static void admit_wake(store *s)
     a->locked.woken = true;
     condition_signal(&a->granted);
     lock_release(&a->shared->lock);
-    store_wake(a->inner);
+    store_wake(a->over.inner);
 }
 
 static bw_status admit_clone(store *s, store **out, bw_error *error);
@@ -323,18 +322,16 @@ static const store_driver admit_driver = {
 
 static bw_status admit_new(store *inner, admit_shared *shared, store **out, bw_error *error)
 {
-    admit_store *a = mem_zalloc(sizeof *a);
-    if (a == NULL || condition_init(&a->granted) != BW_OK) {
+    store *made = NULL;
+    BW_TRY(decorator_new(sizeof(admit_store), &admit_driver, inner, &made, error));
+    admit_store *a = admit_of(made);
+    if (condition_init(&a->granted) != BW_OK) {
         mem_free(a);
         return error_set(error, BW_NOMEM, "no memory for a store");
     }
-    a->base = (store){.driver = &admit_driver,
-                      .features = inner->features & ~(uint32_t)STORE_TAKES_BACK,
-                      .inflight_max = inner->inflight_max};
-    a->inner = inner;
     a->shared = shared;
     atomic_fetch_add(&shared->references, 1u);
-    *out = &a->base;
+    *out = made;
     return BW_OK;
 }
 
@@ -342,11 +339,8 @@ static bw_status admit_clone(store *s, store **out, bw_error *error)
 {
     admit_store *a = admit_of(s);
     store *inner = NULL;
-    BW_TRY(store_clone(a->inner, &inner, error));
-    const bw_status status = admit_new(inner, a->shared, out, error);
-    if (status != BW_OK)
-        store_close(inner);
-    return status;
+    BW_TRY(store_clone(a->over.inner, &inner, error));
+    return decorator_cloned(inner, admit_new(inner, a->shared, out, error));
 }
 
 bw_status store_admit_wrap(store *inner, const clock_source *clock, uint32_t window_max,

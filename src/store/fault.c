@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The BatchWeave authors
 // SPDX-License-Identifier: Apache-2.0
 #include "base/alloc.h"
+#include "store/decorator.h"
 #include "store/decorators.h"
-#include "store/driver.h"
 
 #include <signal.h>
 #include <string.h>
@@ -79,8 +79,7 @@ typedef struct fault_pending {
 } fault_pending;
 
 typedef struct fault_store {
-    store base;
-    store *inner;
+    decorator over;
     fault_plan *plan;
     fault_pending *pending; /* passed on, to be changed when they come back */
     size_t count, capacity;
@@ -343,7 +342,7 @@ static void fault_submit(store *s, store_op *op)
     } else if (rule != NULL) {
         raise_here(rule->action == FAULT_KILL ? SIGKILL : SIGSTOP);
     }
-    store_submit(f->inner, op);
+    store_submit(f->over.inner, op);
 }
 
 static size_t fault_poll(store *s, store_op **done, size_t max, int64_t timeout_ns)
@@ -352,7 +351,7 @@ static size_t fault_poll(store *s, store_op **done, size_t max, int64_t timeout_
     size_t count = op_queue_drain(&f->complete, done, max);
     if (count > 0)
         return count;
-    count = store_poll(f->inner, done, max, timeout_ns);
+    count = store_poll(f->over.inner, done, max, timeout_ns);
     for (size_t i = 0; i < count; i++) {
         for (size_t p = 0; p < f->count; p++) {
             if (f->pending[p].op != done[i])
@@ -374,7 +373,7 @@ static void plan_release(fault_plan *plan)
 static void fault_close(store *s)
 {
     fault_store *f = fault_of(s);
-    store_close(f->inner);
+    store_close(f->over.inner);
     plan_release(f->plan);
     mem_free(f->pending);
     mem_free(f);
@@ -384,16 +383,9 @@ static const store_driver fault_driver;
 
 static bw_status fault_new(store *inner, fault_plan *plan, store **out, bw_error *error)
 {
-    fault_store *f = mem_zalloc(sizeof *f);
-    if (f == NULL)
-        return error_set(error, BW_NOMEM, "no memory for a store");
-    f->base = (store){.driver = &fault_driver,
-                      .features = inner->features & ~(uint32_t)STORE_TAKES_BACK,
-                      .inflight_max = inner->inflight_max};
-    f->inner = inner;
-    f->plan = plan;
+    BW_TRY(decorator_new(sizeof(fault_store), &fault_driver, inner, out, error));
+    fault_of(*out)->plan = plan;
     atomic_fetch_add(&plan->references, 1);
-    *out = &f->base;
     return BW_OK;
 }
 
@@ -401,21 +393,8 @@ static bw_status fault_clone(store *s, store **out, bw_error *error)
 {
     fault_store *f = fault_of(s);
     store *inner = NULL;
-    BW_TRY(store_clone(f->inner, &inner, error));
-    const bw_status status = fault_new(inner, f->plan, out, error);
-    if (status != BW_OK)
-        store_close(inner);
-    return status;
-}
-
-static void fault_wake(store *s)
-{
-    store_wake(fault_of(s)->inner);
-}
-
-static void fault_cancel(store *s)
-{
-    store_cancel(fault_of(s)->inner);
+    BW_TRY(store_clone(f->over.inner, &inner, error));
+    return decorator_cloned(inner, fault_new(inner, f->plan, out, error));
 }
 
 static const store_driver fault_driver = {
@@ -425,8 +404,8 @@ static const store_driver fault_driver = {
     .clone = fault_clone,
     .close = fault_close,
     .probe = store_probe_by_ops,
-    .wake = fault_wake,
-    .cancel = fault_cancel,
+    .wake = decorator_wake,
+    .cancel = decorator_cancel,
 };
 
 bw_status store_fault_wrap(store *inner, const char *rules, store **out, bw_error *error)

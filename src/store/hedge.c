@@ -8,8 +8,8 @@
  */
 #include "base/alloc.h"
 #include "base/thread.h"
+#include "store/decorator.h"
 #include "store/decorators.h"
-#include "store/driver.h"
 #include "store/hedging.h"
 
 #include <stdatomic.h>
@@ -38,8 +38,7 @@ typedef struct hedge_record {
 } hedge_record;
 
 typedef struct hedge_store {
-    store base;
-    store *inner;
+    decorator over;
     hedge_shared *shared;
     hedge_record *records;
     size_t count, capacity;
@@ -70,7 +69,7 @@ static void take_back(hedge_store *h, store_op *op)
             return;
         }
     }
-    store_take_back(h->inner, op);
+    store_take_back(h->over.inner, op);
 }
 
 /* ---- the twin ---- */
@@ -106,7 +105,7 @@ static store_op *twin_new(const store_op *op)
 
 static void send_twin(hedge_store *h, hedge_record *record)
 {
-    if (h->flying >= h->base.inflight_max)
+    if (h->flying >= h->over.base.inflight_max)
         return;
     record->twin = twin_new(record->op);
     if (record->twin == NULL)
@@ -114,7 +113,7 @@ static void send_twin(hedge_store *h, hedge_record *record)
     h->flying++;
     if (h->shared->meter != NULL)
         atomic_fetch_add_explicit(&h->shared->meter->hedges, 1, memory_order_relaxed);
-    store_submit(h->inner, record->twin);
+    store_submit(h->over.inner, record->twin);
 }
 
 static void drop_twin(hedge_store *h, hedge_record *record)
@@ -168,7 +167,7 @@ static void hedge_submit(store *s, store_op *op)
         if (patience_ns != TIME_NEVER)
             record->due_ns = record->sent_ns + patience_ns;
     }
-    store_submit(h->inner, op);
+    store_submit(h->over.inner, op);
 }
 
 static hedge_record *find(hedge_store *h, const store_op *op)
@@ -279,7 +278,7 @@ static size_t hedge_poll(store *s, store_op **done, size_t max, int64_t timeout_
         const int64_t until_ns = next_ns < deadline_ns ? next_ns : deadline_ns;
         const int64_t now_ns = hedge_now(h);
         const size_t count =
-            store_poll(h->inner, done, max, until_ns > now_ns ? until_ns - now_ns : 0);
+            store_poll(h->over.inner, done, max, until_ns > now_ns ? until_ns - now_ns : 0);
         for (size_t i = 0; i < count; i++) {
             h->answered = done + i + 1;
             h->answered_count = count - i - 1;
@@ -308,7 +307,7 @@ static void hedge_cancel(store *s)
             forget(h, record); /* the last one, looked at already, takes its place */
         }
     }
-    store_cancel(h->inner);
+    store_cancel(h->over.inner);
 }
 
 static void shared_release(hedge_shared *shared)
@@ -322,7 +321,7 @@ static void shared_release(hedge_shared *shared)
 static void hedge_close(store *s)
 {
     hedge_store *h = hedge_of(s);
-    store_close(h->inner); /* from here on nothing is written to twins */
+    store_close(h->over.inner); /* from here on nothing is written to twins */
     for (size_t i = 0; i < h->count; i++)
         twin_free(h->records[i].twin);
     shared_release(h->shared);
@@ -334,7 +333,7 @@ static void hedge_wake(store *s)
 {
     hedge_store *h = hedge_of(s);
     atomic_store(&h->woken, true);
-    store_wake(h->inner);
+    store_wake(h->over.inner);
 }
 
 static bw_status hedge_clone(store *s, store **out, bw_error *error);
@@ -352,17 +351,10 @@ static const store_driver hedge_driver = {
 
 static bw_status hedge_new(store *inner, hedge_shared *shared, store **out, bw_error *error)
 {
-    hedge_store *h = mem_zalloc(sizeof *h);
-    if (h == NULL)
-        return error_set(error, BW_NOMEM, "no memory for a store");
-    h->base = (store){.driver = &hedge_driver,
-                      .features = inner->features & ~(uint32_t)STORE_TAKES_BACK,
-                      .inflight_max = inner->inflight_max};
-    h->inner = inner;
-    h->shared = shared;
-    atomic_init(&h->woken, false);
+    BW_TRY(decorator_new(sizeof(hedge_store), &hedge_driver, inner, out, error));
+    hedge_of(*out)->shared = shared;
+    atomic_init(&hedge_of(*out)->woken, false);
     atomic_fetch_add(&shared->references, 1u);
-    *out = &h->base;
     return BW_OK;
 }
 
@@ -370,11 +362,8 @@ static bw_status hedge_clone(store *s, store **out, bw_error *error)
 {
     hedge_store *h = hedge_of(s);
     store *inner = NULL;
-    BW_TRY(store_clone(h->inner, &inner, error));
-    const bw_status status = hedge_new(inner, h->shared, out, error);
-    if (status != BW_OK)
-        store_close(inner);
-    return status;
+    BW_TRY(store_clone(h->over.inner, &inner, error));
+    return decorator_cloned(inner, hedge_new(inner, h->shared, out, error));
 }
 
 bw_status store_hedge_wrap(store *inner, const clock_source *clock, store_meter *meter, store **out,

@@ -11,7 +11,7 @@
 #include "base/mutant.h"
 #include "base/rng.h"
 #include "base/thread.h"
-#include "store/driver.h"
+#include "store/decorator.h"
 #include "store/retry_budget.h"
 
 #include <stdatomic.h>
@@ -33,8 +33,7 @@ typedef struct retry_record {
 } retry_record;
 
 typedef struct retry_store {
-    store base;
-    store *inner;
+    decorator over;
     store_retry_options options;
     rng rng;
     uint64_t clones;
@@ -136,7 +135,7 @@ static void retry_submit(store *s, store_op *op)
         .tries = 1,
     };
     purse_operation(r->options.purse);
-    store_submit(r->inner, op);
+    store_submit(r->over.inner, op);
 }
 
 static void forget(retry_store *r, retry_record *record)
@@ -228,7 +227,7 @@ static int64_t resubmit(retry_store *r)
             record->due_ns = -1;
             record->tries++;
             r->waiting--;
-            store_submit(r->inner, record->op);
+            store_submit(r->over.inner, record->op);
             continue;
         }
         if (due > record->due_ns) /* no token: they do not all come for the next one */
@@ -277,7 +276,7 @@ static size_t retry_poll(store *s, store_op **done, size_t max, int64_t timeout_
         const int64_t now = timeout_ns == 0 ? 0 : retry_now(r);
         const int64_t left = until > now ? until - now : 0;
         const bool inner_has_some = r->count > r->waiting;
-        const size_t count = inner_has_some ? store_poll(r->inner, done, max, left) : 0;
+        const size_t count = inner_has_some ? store_poll(r->over.inner, done, max, left) : 0;
         for (size_t i = 0; i < count; i++) {
             if (settle(r, done[i]))
                 done[over++] = done[i];
@@ -292,7 +291,7 @@ static size_t retry_poll(store *s, store_op **done, size_t max, int64_t timeout_
 static void retry_close(store *s)
 {
     retry_store *r = retry_of(s);
-    store_close(r->inner);
+    store_close(r->over.inner);
     condition_destroy(&r->wakes);
     lock_destroy(&r->lock);
     mem_free(r->records);
@@ -303,7 +302,7 @@ static bw_status retry_clone(store *s, store **out, bw_error *error)
 {
     retry_store *r = retry_of(s);
     store *inner = NULL;
-    BW_TRY(store_clone(r->inner, &inner, error));
+    BW_TRY(store_clone(r->over.inner, &inner, error));
     const bw_status status = store_retry_wrap(inner, &r->options, out, error);
     if (status == BW_OK)
         rng_split(&r->rng, r->clones++, &retry_of(*out)->rng);
@@ -324,7 +323,7 @@ static void retry_cancel(store *s)
         r->waiting--;
         forget(r, record); /* the last one, looked at already, takes its place */
     }
-    store_cancel(r->inner);
+    store_cancel(r->over.inner);
 }
 
 static bool retry_failing(store *s, bw_error *why)
@@ -346,7 +345,7 @@ static void retry_wake(store *s)
     r->locked.woken = true;
     condition_broadcast(&r->wakes);
     lock_release(&r->lock);
-    store_wake(r->inner);
+    store_wake(r->over.inner);
 }
 
 static const store_driver retry_driver = {
@@ -364,26 +363,21 @@ static const store_driver retry_driver = {
 bw_status store_retry_wrap(store *inner, const store_retry_options *options, store **out,
                            bw_error *error)
 {
-    retry_store *r = mem_zalloc(sizeof *r);
-    if (r == NULL)
-        goto no_memory;
+    store *made = NULL;
+    BW_TRY(decorator_new(sizeof(retry_store), &retry_driver, inner, &made, error));
+    retry_store *r = retry_of(made);
     if (lock_init(&r->lock) != BW_OK)
         goto no_lock;
     if (condition_init(&r->wakes) != BW_OK)
         goto no_condition;
-    r->base = (store){.driver = &retry_driver,
-                      .features = inner->features & ~(uint32_t)STORE_TAKES_BACK,
-                      .inflight_max = inner->inflight_max};
-    r->inner = inner;
     r->options = *options;
     rng_seed(&r->rng, options->seed);
-    *out = &r->base;
+    *out = made;
     return BW_OK;
 
 no_condition:
     lock_destroy(&r->lock);
 no_lock:
     mem_free(r);
-no_memory:
     return error_set(error, BW_NOMEM, "no memory for a store");
 }

@@ -37,7 +37,7 @@ static char *room(void)
 static void end_in(int64_t seconds, char text[32])
 {
     struct tm parts;
-    const time_t end = time(NULL) + (time_t)seconds;
+    const time_t end = (time_t)(clock_wall_ms(clock_system()) / 1000 + seconds);
     assert_non_null(gmtime_r(&end, &parts));
     assert_true(strftime(text, 32, "%Y-%m-%dT%H:%M:%SZ", &parts) > 0);
 }

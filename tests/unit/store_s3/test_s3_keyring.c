@@ -4,9 +4,9 @@
 #include "s3_stand.h"
 
 #include "http/sigv4.h"
-#include "store/decorators.h"
 #include "store_net/net_keyring.h"
 #include "store_s3/s3_store.h"
+#include "tests/unit/store_net/renewal.h"
 
 #include <pthread.h>
 #include <setjmp.h>
@@ -18,18 +18,14 @@
 
 #include <cmocka.h>
 
-/* Patience with a machine that is busy. */
-#define PATIENCE_NS (60 * NS_PER_S)
-
-static script_step step(const char *answer)
-{
-    return (script_step){answer, SCRIPT_CLOSE, false};
-}
+/* Patience with a machine that is busy; of a clock that goes ten times as fast. */
+#define PATIENCE_NS (600 * NS_PER_S)
 
 static void nap(void)
 {
     const struct timespec wait = {.tv_nsec = 10000000};
     (void)nanosleep(&wait, NULL);
+    renewal_pass(90 * NS_PER_MS);
 }
 
 static void set_container(chain_stand *t)
@@ -68,8 +64,8 @@ static void wait_for_number(net_keyring *r, uint64_t number)
 static void test_new_keys_come_before_the_old_ones_end(void **state)
 {
     (void)state;
-    const script_step steps[] = {step(stand_answer(stand_json("Token", 1, 4))),
-                                 step(stand_answer(stand_json("Token", 2, 3600)))};
+    const script_step steps[] = {renewal_step(stand_answer(stand_json("Token", 1, 4))),
+                                 renewal_step(stand_answer(stand_json("Token", 2, 3600)))};
     chain_stand t;
     stand_start(&t, steps, 2);
     set_container(&t);
@@ -94,10 +90,10 @@ static void test_new_keys_come_before_the_old_ones_end(void **state)
 static void test_a_fetch_that_fails_is_repeated(void **state)
 {
     (void)state;
-    const script_step steps[] = {step(stand_answer(stand_json("Token", 1, 4))),
-                                 step(ANSWER("403 x", PLANTED)),
-                                 step(stand_answer(stand_json("Token", 1, 3600))),
-                                 step(stand_answer(stand_json("Token", 2, 3600)))};
+    const script_step steps[] = {renewal_step(stand_answer(stand_json("Token", 1, 4))),
+                                 renewal_step(ANSWER("403 x", PLANTED)),
+                                 renewal_step(stand_answer(stand_json("Token", 1, 3600))),
+                                 renewal_step(stand_answer(stand_json("Token", 2, 3600)))};
     chain_stand t;
     stand_start(&t, steps, 4);
     set_container(&t);
@@ -123,9 +119,9 @@ static void *take_all(void *context)
 static void test_one_fetches_for_all(void **state)
 {
     (void)state;
-    const script_step steps[] = {step(stand_answer(stand_json("Token", 1, 3))),
-                                 step(stand_answer(stand_json("Token", 2, 3600))),
-                                 step(stand_answer(stand_json("Token", 3, 3600)))};
+    const script_step steps[] = {renewal_step(stand_answer(stand_json("Token", 1, 3))),
+                                 renewal_step(stand_answer(stand_json("Token", 2, 3600))),
+                                 renewal_step(stand_answer(stand_json("Token", 3, 3600)))};
     chain_stand t;
     taker takers[4];
     stand_start(&t, steps, 3);
@@ -146,7 +142,7 @@ static void test_one_fetches_for_all(void **state)
 static void test_a_fetch_ends_with_the_ring(void **state)
 {
     (void)state;
-    const script_step steps[] = {step(stand_answer(stand_json("Token", 1, 2))),
+    const script_step steps[] = {renewal_step(stand_answer(stand_json("Token", 1, 2))),
                                  {"", SCRIPT_HANG, false},
                                  {"", SCRIPT_HANG, false},
                                  {"", SCRIPT_HANG, false}};
@@ -171,7 +167,7 @@ static void test_a_fetch_ends_with_the_ring(void **state)
 static void test_nobody_becomes_somebody_else(void **state)
 {
     (void)state;
-    const script_step steps[] = {step(stand_answer(stand_json("Token", 1, 3600)))};
+    const script_step steps[] = {renewal_step(stand_answer(stand_json("Token", 1, 3600)))};
     char why[512];
     chain_stand t;
     stand_start(&t, steps, 1);
@@ -206,13 +202,9 @@ static void test_nobody_becomes_somebody_else(void **state)
 
 /* ---- with a store ---- */
 
-#define EXPIRED                                                                                    \
-    "HTTP/1.1 400 x\r\nConnection: close\r\n\r\n<Error><Code>ExpiredToken</Code></Error>"
-#define EMPTY(status) "HTTP/1.1 " status "\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
-
-static store *open_store(const chain_stand *t, const char *endpoint)
+#define EXPIRED ANSWER("400 x", "<Error><Code>ExpiredToken</Code></Error>")
+static bw_status open_store(const char *endpoint, store **out, bw_error *error)
 {
-    store *s = NULL;
     const s3_options options = {.bucket = "bkt",
                                 .prefix = "",
                                 .endpoint = endpoint,
@@ -220,20 +212,18 @@ static store *open_store(const chain_stand *t, const char *endpoint)
                                 .profile = "",
                                 .ca_file = "",
                                 .request_timeout_ns = 5 * NS_PER_S};
-    stand_publish(t, true);
-    assert_int_equal(s3_store_open(&options, &s, t->error), BW_OK);
-    stand_publish(t, false);
-    return s;
+    return s3_store_open(&options, out, error);
 }
 
-static char content[] = "0123456789";
-static const struct iovec content_piece = {content, 10};
-
-static void make_op(store_op *op, store_op_kind kind)
+static void set_environment(chain_stand *t)
 {
-    store_op_init(op, kind, "a");
-    op->pieces = &content_piece;
-    op->piece_count = 1;
+    stand_set(t, "AWS_ACCESS_KEY_ID", "ENV");
+    stand_set(t, "AWS_SECRET_ACCESS_KEY", PLANTED);
+}
+
+static const char *keys(unsigned number, int64_t seconds)
+{
+    return stand_answer(stand_json("Token", number, seconds));
 }
 
 /* The request is signed with that secret: all of it, and nothing that was derived from another. */
@@ -271,134 +261,53 @@ static void check_signature(const chain_stand *there, unsigned request, const ch
     secret_clear(&s);
 }
 
-/* Expired in the middle of an upload: the part is sent again, whole, with new keys. */
-static void test_expiry_in_the_middle_of_an_upload(void **state)
+static void heard(const chain_stand *there, unsigned request, unsigned number)
 {
-    (void)state;
-    const script_step keys[] = {step(stand_answer(stand_json("Token", 1, 3600))),
-                                step(stand_answer(stand_json("Token", 2, 3600)))};
-    script_step answers[32];
-    for (size_t i = 0; i < 32; i++)
-        answers[i] = step(i == 0 ? EMPTY("200 OK") : i == 1 ? EXPIRED : EMPTY("200 OK"));
-    store_retry_options options = {.clock = clock_system(),
-                                   .backoff_min_ns = 500 * NS_PER_MS,
-                                   .backoff_max_ns = 500 * NS_PER_MS,
-                                   .limit_ns = PATIENCE_NS,
-                                   .attempts_max = 1000};
-    chain_stand t;
-    chain_stand there;
-    store_op op;
-    stand_start(&t, keys, 2);
-    stand_start(&there, answers, 32);
-    set_container(&t);
-    store *s = open_store(&t, there.url);
-    assert_int_equal(store_retry_wrap(s, &options, &s, NULL), BW_OK);
-    make_op(&op, STORE_PUT);
-    assert_int_equal(store_run(s, &op), STORE_OK);
-    assert_int_equal(store_run(s, &op), STORE_OK);
-    const unsigned last = script_requests(there.server) - 1;
-    assert_true(last >= 2);
-    stand_heard(&there, 1, "Credential=ASIA1/");
-    stand_heard(&there, 1, "x-amz-security-token: " PLANTED "-token1\r\n");
-    stand_heard(&there, last, "\r\n\r\n0123456789");
-    assert_int_equal(store_run(s, &op), STORE_OK); /* by now they are there */
-    stand_heard(&there, script_requests(there.server) - 1, "Credential=ASIA2/");
-    stand_heard(&there, script_requests(there.server) - 1,
-                "x-amz-security-token: " PLANTED "-token2\r\n");
-    check_signature(&there, 1, "ASIA1", PLANTED "+key1", PLANTED "-token1");
-    check_signature(&there, script_requests(there.server) - 1, "ASIA2", PLANTED "+key2",
-                    PLANTED "-token2");
-    assert_int_equal(script_requests(t.server), 2);
-    store_close(s);
-    stand_stop(&there);
-    stand_stop(&t);
+    char id[16], key[24], token[24], line[64];
+    (void)snprintf(id, sizeof id, "ASIA%u", number);
+    (void)snprintf(key, sizeof key, PLANTED "+key%u", number);
+    (void)snprintf(token, sizeof token, PLANTED "-token%u", number);
+    (void)snprintf(line, sizeof line, "Credential=ASIA%u/", number);
+    stand_heard(there, request, line);
+    (void)snprintf(line, sizeof line, "x-amz-security-token: %s\r\n", token);
+    stand_heard(there, request, line);
+    check_signature(there, request, id, key, token);
 }
 
-/* A create is sent once; refused for expired keys it has not happened, and the protocol asks
- * again. */
-static void test_expiry_and_a_create(void **state)
-{
-    (void)state;
-    const script_step keys[] = {step(stand_answer(stand_json("Token", 1, 3600))),
-                                {"", SCRIPT_HANG, false}};
-    const script_step answers[] = {step(EXPIRED), step(EMPTY("200 OK")), step(EMPTY("200 OK"))};
-    chain_stand t;
-    chain_stand there;
-    store_op op;
-    stand_start(&t, keys, 2);
-    stand_start(&there, answers, 3);
-    set_container(&t);
-    store *s = open_store(&t, there.url);
-    make_op(&op, STORE_CREATE);
-    assert_int_equal(store_run(s, &op), STORE_RETRY);
-    assert_int_equal(op.error.code, BW_DENIED);
-    assert_non_null(strstr(op.error.message, "the keys (the endpoint of the container) have "
-                                             "expired, and new ones are fetched"));
-    assert_null(strstr(op.error.message, PLANTED));
-    assert_int_equal(script_requests(there.server), 1);
-    assert_int_equal(store_run(s, &op), STORE_CREATED);
-    store_close(s); /* with a fetch under way */
-    stand_stop(&there);
-    stand_stop(&t);
-}
-
-/* Told when the keys have ended, with why no new ones came. */
-static void test_why_no_new_keys_came(void **state)
-{
-    (void)state;
-    const script_step keys[] = {step(stand_answer(stand_json("Token", 1, 3600))),
-                                step(ANSWER("403 x", PLANTED)), step(ANSWER("403 x", PLANTED)),
-                                step(ANSWER("403 x", PLANTED)), step(ANSWER("403 x", PLANTED))};
-    script_step answers[64];
-    for (size_t i = 0; i < 64; i++)
-        answers[i] = step(EXPIRED);
-    chain_stand t;
-    chain_stand there;
-    store_op op;
-    stand_start(&t, keys, 5);
-    stand_start(&there, answers, 64);
-    set_container(&t);
-    store *s = open_store(&t, there.url);
-    make_op(&op, STORE_PUT);
-    for (int i = 0; i < 60; i++) {
-        assert_int_equal(store_run(s, &op), STORE_RETRY);
-        assert_null(strstr(op.error.message, PLANTED));
-        if (strstr(op.error.message, "did not come") != NULL)
-            break;
-        for (int j = 0; j < 20; j++)
-            nap();
-    }
-    if (strstr(op.error.message, "new ones did not come: keys of the container") == NULL)
-        fail_msg("%s", op.error.message);
-    store_close(s);
-    stand_stop(&there);
-    stand_stop(&t);
-}
-
-static void wait_s(int64_t seconds)
-{
-    const int64_t deadline_ns = clock_deadline(clock_system(), seconds * NS_PER_S);
-    while (clock_now(clock_system()) < deadline_ns)
-        nap();
-}
+static const renewal s3 = {
+    .open = open_store,
+    .sources = {{set_container, "the endpoint of the container"},
+                {set_container, "the endpoint of the container"},
+                {set_container, "the endpoint of the container"}},
+    .fixed = {set_environment, "the environment"},
+    .keys = keys,
+    .heard = heard,
+    .fine = EMPTY("200 OK"),
+    .expired = EXPIRED,
+    .denied = EXPIRED,
+    .refused = {ANSWER("403 x", "<Error><Code>AccessDenied</Code></Error>"),
+                ANSWER("403 x", "<Error><Code>SignatureDoesNotMatch</Code></Error>")},
+    .no_keys = ANSWER("403 x", PLANTED),
+    .why = "new ones did not come: keys of the container",
+};
 
 /* The answer to a HEAD has no code: that the keys have ended is known anyway, or they may have, as
  * long as they are not new. */
-static void check_head(const char *first, int64_t seconds)
+static void check_head(int64_t life_s, int64_t seconds)
 {
-    const script_step keys[] = {step(first), {"", SCRIPT_HANG, false}};
-    const script_step answers[] = {step(EMPTY("400 x")), step(EMPTY("400 x"))};
+    const script_step answers[] = {renewal_step(EMPTY("400 x")), renewal_step(EMPTY("400 x"))};
+    const script_step first[] = {renewal_step(keys(1, life_s)), {"", SCRIPT_HANG, false}};
     chain_stand t;
     chain_stand there;
     store_op op;
-    stand_start(&t, keys, 2);
+    stand_start(&t, first, 2);
     stand_start(&there, answers, 2);
     set_container(&t);
-    store *s = open_store(&t, there.url);
-    make_op(&op, STORE_HEAD);
+    store *s = renewal_open(&s3, &t, there.url);
+    renewal_op(&op, STORE_HEAD);
     assert_int_equal(store_run(s, &op), STORE_FATAL);
     assert_int_equal(op.error.code, BW_IO);
-    wait_s(seconds);
+    renewal_pass(seconds * NS_PER_S);
     assert_int_equal(store_run(s, &op), STORE_RETRY);
     store_close(s);
     stand_stop(&there);
@@ -408,29 +317,8 @@ static void check_head(const char *first, int64_t seconds)
 static void test_expiry_and_an_answer_without_a_code(void **state)
 {
     (void)state;
-    check_head(stand_answer(stand_json("Token", 1, 2)), 3);
-    check_head(stand_answer(stand_json("Token", 1, 3600)), 6);
-}
-
-/* Nothing else can be had of the environment: it is a refusal, and says where the keys are from. */
-static void test_keys_of_the_environment_do_not_change(void **state)
-{
-    (void)state;
-    const script_step answers[] = {step(EXPIRED), step(EXPIRED)};
-    chain_stand t;
-    store_op op;
-    stand_start(&t, answers, 2);
-    stand_set(&t, "AWS_ACCESS_KEY_ID", "ENV");
-    stand_set(&t, "AWS_SECRET_ACCESS_KEY", PLANTED);
-    store *s = open_store(&t, t.url);
-    make_op(&op, STORE_PUT);
-    assert_int_equal(store_run(s, &op), STORE_DENIED);
-    assert_non_null(strstr(op.error.message, "the keys are from the environment"));
-    make_op(&op, STORE_CREATE);
-    assert_int_equal(store_run(s, &op), STORE_FATAL);
-    assert_int_equal(op.error.code, BW_DENIED);
-    store_close(s);
-    stand_stop(&t);
+    check_head(40, 45);
+    check_head(3600, 6);
 }
 
 int main(void)
@@ -441,11 +329,7 @@ int main(void)
         cmocka_unit_test(test_one_fetches_for_all),
         cmocka_unit_test(test_a_fetch_ends_with_the_ring),
         cmocka_unit_test(test_nobody_becomes_somebody_else),
-        cmocka_unit_test(test_expiry_in_the_middle_of_an_upload),
-        cmocka_unit_test(test_expiry_and_a_create),
-        cmocka_unit_test(test_why_no_new_keys_came),
         cmocka_unit_test(test_expiry_and_an_answer_without_a_code),
-        cmocka_unit_test(test_keys_of_the_environment_do_not_change),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests_name("keyring", tests, NULL, NULL) + renewal_test(&s3);
 }
