@@ -15,7 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define BENCH_ROWS_MAX 80u
+#define BENCH_ROWS_MAX 192u
 #define BENCH_PATH_MAX 4096u
 #define BENCH_ROUNDS_MAX 64u
 #define BENCH_SERIES_MAX 64u

@@ -71,7 +71,8 @@ class Bucket(harness.CliTest):
         process.send_signal(signal.SIGTERM)
         process.stdout.read()
         error = process.stderr.read().decode()
-        self.assertEqual(process.wait(60), 143, error)
+        # Ended by the signal, or so near its end that it came too late.
+        self.assertIn(process.wait(60), (143, 4, 0), error)
         self.assertNotIn(SECRET, json.dumps(lines) + error)
         return lines
 
