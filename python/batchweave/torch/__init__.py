@@ -8,12 +8,25 @@
         if loader.is_last_microbatch:
             optimizer.step()
 
-torch.distributed is used where it is up and never set up here.
+torch.distributed is used where it is up and never set up here; torch.utils.data is imported for
+Dataset alone.
 """
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from .checkpoint import Checkpoint
 from .loader import Loader
 
-__all__ = ["Checkpoint", "Loader"]
+if TYPE_CHECKING:
+    from .dataset import Dataset
+
+
+
+def __getattr__(name: str) -> Any:
+    if name == "Dataset":
+        from .dataset import Dataset
+
+        return Dataset
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
