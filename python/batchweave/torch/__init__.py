@@ -18,10 +18,12 @@ from typing import TYPE_CHECKING, Any
 
 from .checkpoint import Checkpoint
 from .loader import Loader
+from .mixture import Mixture
 
 if TYPE_CHECKING:
     from .dataset import Dataset
 
+__all__ = ["Checkpoint", "Dataset", "Loader", "Mixture"]
 
 
 def __getattr__(name: str) -> Any:
