@@ -11,8 +11,8 @@ from typing import Any, Callable, Dict, List, Optional
 import batchweave
 from batchweave.errors import Invalid
 from batchweave.torch import Loader
-from batchweave.torch.hooks import deepspeed, megatron, torchtitan
-from feed import Feed
+from batchweave.torch.hooks import deepspeed, megatron, torchtitan, verl
+from feed import Feed, rows
 from test_checkpoints import pins, until
 
 
@@ -60,6 +60,22 @@ class ByProtocol(Feed):
         assert manager.save_future is not None
         manager.save_future.set_result(None)
         until(self.url, ["step-1", "step-2"])
+
+    def test_verl(self) -> None:
+        data = verl.TrainLoader(self.loader, 4)
+        got = []
+        for microbatch in data:
+            got.append(microbatch["x"].tolist())
+            if len(got) == 3:
+                break
+        state = data.state_dict()
+        verl.saved(self.loader, 3)
+        self.assertEqual((len(data), pins(self.url)), (4, {"global_step_3": (1, 1)}))
+        again = verl.TrainLoader(self.fresh(), 4)
+        again.load_state_dict(state)
+        got += [microbatch["x"].tolist() for microbatch in again]
+        self.assertEqual(got, [row.tolist() for step in range(4) for row in (rows(step)[:4], rows(step)[4:])])
+        self.assertEqual(list(again), [])
 
     def test_deepspeed(self) -> None:
         class Engine:
