@@ -14,6 +14,9 @@ used.
 
 from __future__ import annotations
 
+import importlib
+from typing import Any
+
 from . import errors
 from ._core import Item, version as __version__
 from .consumer import Consumer
@@ -25,6 +28,12 @@ from .space import Space, init
 
 __all__ = ["Commit", "Consumer", "Cursor", "Error", "Item", "Producer", "Shard", "Space", "__version__", "errors",
            "init", "shard", "space"]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "torch":
+        return importlib.import_module(".torch", __name__)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def space(url: str, mode: str = "read") -> Space:

@@ -8,12 +8,27 @@
         if loader.is_last_microbatch:
             optimizer.step()
 
-torch.distributed is used where it is up and never set up here.
+torch.distributed is used where it is up and never set up here; torch.utils.data is imported for
+Dataset alone.
 """
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from .checkpoint import Checkpoint
 from .loader import Loader
+from .mixture import Mixture
 
-__all__ = ["Checkpoint", "Loader"]
+if TYPE_CHECKING:
+    from .dataset import Dataset
+
+__all__ = ["Checkpoint", "Dataset", "Loader", "Mixture"]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "Dataset":
+        from .dataset import Dataset
+
+        return Dataset
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -121,9 +121,14 @@ class Loader:
                                              sizes=self._sizes)
         return self._position
 
+    def _begins_group(self) -> bool:
+        """A copy (a DataLoader's worker, a forked child) goes on beside the job's own handle, whose launch
+        it must not begin again; but before anything began it is the first."""
+        return self.group is not None and (not self._copy or self._start is None)
+
     def _opened_space(self) -> Space:
         if self._space is None:
-            mode = "write" if self.group is not None and not self._copy else "read"
+            mode = "write" if self._begins_group() else "read"
             if self._given is not None:
                 self._space = self._given
             else:
@@ -147,9 +152,7 @@ class Loader:
         place = self._place()
         if self._mover is None:
             self._mover, self._ring = mover_for(self._device, self._pin_memory)
-        # A copy (a DataLoader's worker, a forked child) goes on beside the job's own handle, whose
-        # launch it must not begin again.
-        group = None if self._copy and self._start is not None else self.group
+        group = self.group if self._begins_group() else None
         launch = self._named_launch(place) if group is not None else None
         if self._readers == "tp_leader" and self._team is None:
             self._team = leader.team(self._mesh, self._tp_group)
