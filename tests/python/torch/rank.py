@@ -48,8 +48,11 @@ def tp_leader(rank: int, url: str, rounds: int) -> Any:
     loader = Loader(url, mesh=axes, group="job", readers="tp_leader", timeout=1.0)
     got = read(loader, rounds)
     state = loader.state_dict()
+    # Each load is a start of its own: none begins before all have begun the one before.
+    group.barrier()
     loader.load_state_dict(state)
     got += read(loader, 1)
+    group.barrier()
     loader.load_state_dict(state)
     got += read(loader)
     told: Dict[str, Any] = {"got": got, "state": loader.state_dict(), "metrics": bool(loader.metrics())}
