@@ -356,7 +356,8 @@ class Loader:
         return Cursor(self._cursor_json())
 
     def load_state_dict(self, state: Mapping[str, Any], skip: Sequence[Tuple[int, int]] = ()) -> None:
-        """Goes on there, from the next microbatch on; on all ranks. `skip`: steps [first, end) to leave out,
+        """Goes on there, from the next microbatch on; on all ranks, which have all read since an earlier
+        load (with a group each load begins a launch that they join). `skip`: steps [first, end) to leave out,
         after a loss spike, say. Raises Invalid for what is no state: nothing ever begins at 0 instead;
         CursorForeign and Trimmed come with the first microbatch."""
         if not isinstance(state, Mapping) or "cursor" not in state:
