@@ -356,12 +356,11 @@ class Loader:
         return Cursor(self._cursor_json())
 
     def load_state_dict(self, state: Mapping[str, Any], skip: Sequence[Tuple[int, int]] = ()) -> None:
-        """Goes on there, from the next microbatch on; on all ranks, which must all have had a microbatch of the
-        start before: it is a start of its own. `skip`: steps [first, end) to leave out,
+        """Goes on there, from the next microbatch on; on all ranks, which have all read since an earlier
+        load (with a group each load begins a launch that they join). `skip`: steps [first, end) to leave out,
         after a loss spike, say. Raises Invalid for what is no state: nothing ever begins at 0 instead;
         CursorForeign and Trimmed come with the first microbatch."""
-        given: Any = state
-        if not isinstance(given, Mapping) or "cursor" not in given:
+        if not isinstance(state, Mapping) or "cursor" not in state:
             raise Invalid("this is no state of a loader: it has no cursor")
         if state.get("version") != VERSION:
             raise Invalid(f"a state of version {state.get('version')!r}; this is version {VERSION}")

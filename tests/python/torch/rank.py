@@ -45,13 +45,12 @@ def world(rank: int, url: str, **sizes: int) -> Any:
 def tp_leader(rank: int, url: str, rounds: int) -> Any:
     """dp 2 x tp 2, one of each tp group reads; the state is loaded again in between."""
     axes = init_device_mesh("cpu", (2, 2), mesh_dim_names=("dp", "tp"))
-    loader = Loader(url, mesh=axes, group="job", readers="tp_leader", timeout=1.0)
+    loader = Loader(url, mesh=axes, group="job", readers="tp_leader", timeout=60.0)
     got = read(loader, rounds)
     state = loader.state_dict()
-    # Each load is a start of its own: none begins before all have begun the one before.
-    group.barrier()
     loader.load_state_dict(state)
     got += read(loader, 1)
+    # A load begins a launch: all must be in it before the next one.
     group.barrier()
     loader.load_state_dict(state)
     got += read(loader)
