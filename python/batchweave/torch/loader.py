@@ -360,7 +360,8 @@ class Loader:
         load (with a group each load begins a launch that they join). `skip`: steps [first, end) to leave out,
         after a loss spike, say. Raises Invalid for what is no state: nothing ever begins at 0 instead;
         CursorForeign and Trimmed come with the first microbatch."""
-        if not isinstance(state, Mapping) or "cursor" not in state:
+        given: Any = state
+        if not isinstance(given, Mapping) or "cursor" not in given:
             raise Invalid("this is no state of a loader: it has no cursor")
         if state.get("version") != VERSION:
             raise Invalid(f"a state of version {state.get('version')!r}; this is version {VERSION}")
