@@ -6,6 +6,7 @@ itself."""
 from __future__ import annotations
 
 import sys
+import types
 import warnings
 from typing import Any, Dict, Iterable, Iterator, Mapping, Optional, Sequence, Tuple, Union
 
@@ -97,7 +98,7 @@ class Dataset(IterableDataset[Any]):
     def load_state_dict(self, state: Mapping[str, Any], skip: Sequence[Tuple[int, int]] = ()) -> None:
         """As Loader.load_state_dict; before the DataLoader is iterated."""
         plain = {name: value for name, value in state.items() if name != "skip"}
-        self._skip = int(state.get("skip", 0)) if isinstance(state, Mapping) else 0
+        self._skip = int(state.get("skip", 0))
         if get_worker_info() is not None:
             self.loader._copy = True
         self.loader.load_state_dict(plain, skip)
@@ -128,7 +129,7 @@ class Dataset(IterableDataset[Any]):
 def _refuse_resharding() -> None:
     """Accelerate's prepare deals an iterable dataset out over the ranks; each rank's slice is its own
     already, so that would lose data."""
-    frame = sys._getframe(2)
+    frame: Optional[types.FrameType] = sys._getframe(2)
     for _ in range(8):
         if frame is None:
             return
@@ -136,4 +137,4 @@ def _refuse_resharding() -> None:
                 frame.f_locals.get("self")).__name__ in ("IterableDatasetShard", "DataLoaderDispatcher"):
             raise Invalid("accelerate.prepare(...) would deal this rank's microbatches out over all ranks: do not "
                           "prepare the DataLoader of a batchweave.torch.Dataset, nor a Loader")
-        frame = frame.f_back  # type: ignore[assignment]
+        frame = frame.f_back

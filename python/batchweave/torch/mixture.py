@@ -79,7 +79,8 @@ class Mixture:
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Goes on there. Raises Invalid unless the state is of these sources."""
-        if not isinstance(state, Mapping) or state.get("version") != VERSION or "given" not in state:
+        given: Any = state
+        if not isinstance(given, Mapping) or given.get("version") != VERSION or "given" not in given:
             raise Invalid(f"this is no state of a mixture of version {VERSION}")
         if set(state["sources"]) != set(self.loaders):
             raise Invalid(f"a state of the sources {sorted(state['sources'])}; here are {sorted(self.loaders)}")

@@ -63,7 +63,8 @@ class LoaderMixin:
         """Loads the loader's state of the checkpoint first. Raises Invalid for one that has none."""
         folder = resume_from_checkpoint
         if folder is True:
-            folder = get_last_checkpoint(self.args.output_dir)  # type: ignore[attr-defined, unused-ignore]
+            output: str = self.args.output_dir  # type: ignore[attr-defined, unused-ignore]
+            folder = get_last_checkpoint(output)  # type: ignore[no-untyped-call, unused-ignore]
         if folder:
             path = os.path.join(folder, STATE_FILE)
             if not os.path.exists(path):
