@@ -48,9 +48,10 @@ def tp_leader(rank: int, url: str, rounds: int) -> Any:
     loader = Loader(url, mesh=axes, group="job", readers="tp_leader", timeout=60.0)
     got = read(loader, rounds)
     state = loader.state_dict()
+    # A load begins a launch: all must be in the one before.
+    group.barrier()
     loader.load_state_dict(state)
     got += read(loader, 1)
-    # A load begins a launch: all must be in it before the next one.
     group.barrier()
     loader.load_state_dict(state)
     got += read(loader)
