@@ -38,6 +38,8 @@ class GPT(nn.Module):
         self.tokens, self.places = nn.Embedding(vocabulary, width), nn.Embedding(seq_len, width)
         self.blocks = nn.ModuleList(Block(width, heads) for _ in range(layers))
         self.last = nn.LayerNorm(width)
+        nn.init.normal_(self.tokens.weight, std=0.02)
+        nn.init.normal_(self.places.weight, std=0.02)
 
     def forward(self, tokens: torch.Tensor, position_ids: torch.Tensor) -> torch.Tensor:
         """tokens, position_ids [B, S] → mean loss of the next token within each piece."""

@@ -13,6 +13,7 @@ changes its size on the way: 4 ranks, 2, 4.
 """
 
 import argparse
+import contextlib
 import json
 import os
 import random
@@ -35,7 +36,7 @@ class Story:
         self.folder = folder
         self.url = f"file://{folder}/data"
         self.ranks, self.producers = (2, 2) if small else (4, 3)
-        self.documents, self.kills = (12, 1) if small else (60, 4)
+        self.documents, self.kills, self.interval = (10, 1, 2) if small else (60, 4, 5)
         self.pause = 0.02
         self.rng = random.Random(7)
         self.environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(
@@ -84,11 +85,10 @@ class Story:
     # ---- trainers
 
     def train(self, group: str, ranks: int, *options: str) -> subprocess.Popen:
-        """In a process group of its own, so that all of it can be killed at once."""
         return subprocess.Popen(
             [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(ranks),
              "--rdzv-id", f"{group}-{time.time_ns()}", HERE / "train.py", self.url, "--group", group,
-             "--folder", self.folder / group, *options], env=self.environment, start_new_session=True)
+             "--folder", self.folder / group, "--interval", str(self.interval), *options], env=self.environment)
 
     def trained(self, group: str, ranks: int, *options: str) -> None:
         if self.train(group, ranks, *options).wait() != 0:
@@ -102,12 +102,24 @@ class Story:
             time.sleep(0.05)
         if process.poll() is not None:
             raise SystemExit(f"the job {group} ended before it was killed")
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
+        kill_job(process)
 
     def hold(self, group: str) -> None:
         """The group begins now: its data is kept from step 0 on."""
         bw.Consumer(self.url, group=group, launch="begin", dp=(0, self.ranks)).close()
+
+
+def kill_job(process: subprocess.Popen) -> None:
+    """With -9: torchrun, and the ranks, each of which it has put into a session of its own."""
+    ranks = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            pid, parent = stat.parent.name, stat.read_text(encoding="latin-1").rpartition(")")[2].split()[1]
+            if int(parent) == process.pid:
+                ranks.append(int(pid))
+    for pid in (process.pid, *ranks):
+        os.kill(pid, signal.SIGKILL)
+    process.wait()
 
 
 def last_step(log: Path) -> int:
@@ -138,7 +150,7 @@ def batches(told: dict) -> dict:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--small", action="store_true", help="2 ranks, 2 producers, a minute")
+    parser.add_argument("--small", action="store_true", help="2 ranks, 2 producers, two minutes")
     parser.add_argument("--folder", type=Path, help="where everything is kept; default: a temporary one, removed")
     arguments = parser.parse_args()
     folder = arguments.folder or Path(tempfile.mkdtemp(prefix="batchweave-gpt-"))
@@ -166,8 +178,8 @@ def main() -> None:
     print(f"equal bit for bit: {len(reference)} microbatches on {story.ranks} ranks, digests and losses")
 
     half = max(1, story.ranks // 2)
-    story.trained("resized", story.ranks, "--stop", str(steps // 3 // 5 * 5))
-    story.trained("resized", half, "--stop", str(steps * 2 // 3 // 5 * 5))
+    story.trained("resized", story.ranks, "--stop", str(steps // 3 // story.interval * story.interval))
+    story.trained("resized", half, "--stop", str(steps * 2 // 3 // story.interval * story.interval))
     story.trained("resized", story.ranks)
     wanted = batches(reference)
     got = {**batches(logged(folder / "resized", story.ranks)), **batches(logged(folder / "resized", half))}

@@ -58,8 +58,7 @@ def digest(tensors: dict) -> str:
     return told.hexdigest()[:16]
 
 
-def restore(state: State, loader: batchweave.torch.Loader, folder: Path) -> None:
-    there = complete(folder)
+def restore(state: State, loader: batchweave.torch.Loader, folder: Path, there: list) -> None:
     if there:
         # The optimizer has its tensors only after a step: this one changes nothing.
         for parameter in state.model.parameters():
@@ -95,8 +94,11 @@ def main() -> None:
     state = State(model, optimizer)
     log = open(arguments.folder / f"log-{world}-{rank}.jsonl", "a", encoding="ascii", buffering=1)
 
-    with batchweave.torch.Loader(arguments.url, group=arguments.group, keep=KEEP) as loader:
-        restore(state, loader, arguments.folder)
+    there = complete(arguments.folder)
+    # By itself a group goes on at its newest pin: not with weights that know nothing of what lies before it.
+    start = None if there else "earliest"
+    with batchweave.torch.Loader(arguments.url, group=arguments.group, keep=KEEP, start=start) as loader:
+        restore(state, loader, arguments.folder, there)
         future, total = None, 0.0
         for microbatch in loader:
             inputs = {name: microbatch[name] for name in ("tokens", "position_ids")}

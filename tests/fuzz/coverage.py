@@ -43,7 +43,7 @@ DECODERS = {
                "input/bytestream.c": "take|bytestream_(read|skip)"},
     "gcsjson": {"store_gcs/gcs_json.c": "load|text_of|gcs_(error|page)_parse|take_item|parse_.*|two"},
     "genesis": {"codec/genesis.c": "genesis_decode|genesis_check|layout_is_known", **OBJECT},
-    "head": {"http/http_head.c": ".*"},
+    "head": {"http/http_head.c": ".*", "http/http_parts.c": ".*"},
     "index": {"input/tokenfile.c": "read_head|entry_of|check_.*|last_at_most|document_of|sequence_token|"
                                    "tokenfile_positions"},
     "jsonlines": {"input/jsonlines.c": "pass_mark|take_line|is_blank|check_line|next_(line|record)",

@@ -61,6 +61,12 @@ CONFIGS = [
 ]
 
 HEADS = [
+    "HTTP/2 200\r\nx-amz-checksum-crc32c: AAAAAA==\r\nContent-MD5: 1B2M2Y8AsgTpgAmY7PhCfg==\r\n\r\n",
+    "HTTP/1.1 200 OK\r\nx-goog-hash: crc32c=AAAAAA==,md5=1B2M2Y8AsgTpgAmY7PhCfg==\r\nx-goog-hash: md5=x\r\n"
+    "x-amz-checksum-crc32c: AAAAAA==-3\r\nx-amz-checksum-crc32c: ?\r\nContent-MD5: AAAAAA==\r\n\r\n",
+    "--batch\r\nContent-Type: application/http\r\nContent-ID: 0\r\n\r\nHTTP/1.1 202 Accepted\r\n\r\nbody\r\n"
+    "--batch\r\n\r\nHTTP/1.1 404 Not Found\r\nx-ms-error-code: BlobNotFound\r\n\r\n\r\n--batch--\r\n",
+    "\r\n--b\r\n\r\nHTTP/1.1 204 No Content\r\n\r\n--bc\r\n",
     "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 206 Partial Content\r\nContent-Length: 10\r\n"
     "Content-Range: bytes 5-14/100\r\nDate: Sun, 06 Nov 1994 08:49:37 GMT\r\nRetry-After: 3\r\n"
     "Last-Modified: Mon, 07 Nov 1994 08:49:37 GMT\r\nx-amz-request-id: A1 B2\r\n\r\n",
