@@ -148,15 +148,30 @@ def batches(told: dict) -> dict:
             for step, rows in steps.items()}
 
 
+def resize(story: Story, reference: dict, steps: int) -> None:
+    """All ranks, half of them, all again: the global batches stay, and the losses but for rounding."""
+    half = max(1, story.ranks // 2)
+    story.trained("resized", story.ranks, "--stop", str(steps // 3 // story.interval * story.interval))
+    story.trained("resized", half, "--stop", str(steps * 2 // 3 // story.interval * story.interval))
+    story.trained("resized", story.ranks)
+    wanted = batches(reference)
+    got = {**batches(logged(story.folder / "resized", story.ranks)), **batches(logged(story.folder / "resized", half))}
+    apart = max(abs(got[step][1] - wanted[step][1]) for step in wanted)
+    if any(got[step][0] != wanted[step][0] for step in wanted) or apart > 1e-2:
+        raise SystemExit(f"the job that changed its size met other batches, or losses {apart} apart")
+    print(f"resized {story.ranks}, {half}, {story.ranks}: the same global batches at all {len(wanted)} steps; "
+          f"losses at most {apart:.2e} apart")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--small", action="store_true", help="2 ranks, 2 producers, two minutes")
+    parser.add_argument("--small", action="store_true", help="2 ranks, 2 producers, one kill, no change of size: a minute")
     parser.add_argument("--folder", type=Path, help="where everything is kept; default: a temporary one, removed")
     arguments = parser.parse_args()
     folder = arguments.folder or Path(tempfile.mkdtemp(prefix="batchweave-gpt-"))
     story = Story(folder, arguments.small)
     bw.init(story.url, dp=story.ranks, items=2, producers=story.producers)
-    for group in ("undisturbed", "killed", "resized"):
+    for group in ("undisturbed", "killed") if arguments.small else ("undisturbed", "killed", "resized"):
         story.hold(group)
     hits = story.all_produced()
     steps = story.every_token_once()
@@ -166,7 +181,8 @@ def main() -> None:
     story.trained("undisturbed", story.ranks)
     reference = logged(folder / "undisturbed", story.ranks)
 
-    story.killed("killed", steps // 3)
+    if not arguments.small:
+        story.killed("killed", steps // 3)
     story.killed("killed", steps * 2 // 3)
     newest = sorted(path for path in (folder / "killed").glob("step-*") if (path / ".metadata").is_file())[-1]
     shutil.rmtree(newest)
@@ -177,17 +193,8 @@ def main() -> None:
         raise SystemExit("the job that was killed trained on other data, or came to other losses")
     print(f"equal bit for bit: {len(reference)} microbatches on {story.ranks} ranks, digests and losses")
 
-    half = max(1, story.ranks // 2)
-    story.trained("resized", story.ranks, "--stop", str(steps // 3 // story.interval * story.interval))
-    story.trained("resized", half, "--stop", str(steps * 2 // 3 // story.interval * story.interval))
-    story.trained("resized", story.ranks)
-    wanted = batches(reference)
-    got = {**batches(logged(folder / "resized", story.ranks)), **batches(logged(folder / "resized", half))}
-    apart = max(abs(got[step][1] - wanted[step][1]) for step in wanted)
-    if any(got[step][0] != wanted[step][0] for step in wanted) or apart > 1e-2:
-        raise SystemExit(f"the job that changed its size met other batches, or losses {apart} apart")
-    print(f"resized {story.ranks}, {half}, {story.ranks}: the same global batches at all {len(wanted)} steps; "
-          f"losses at most {apart:.2e} apart")
+    if not arguments.small:
+        resize(story, reference, steps)
 
     with bw.Space(story.url, mode="write") as space:
         space.sweep(apply=True)
