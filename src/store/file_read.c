@@ -101,7 +101,8 @@ static void map_range(file_backend *b, store_op *op, int fd)
     const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
     const uint64_t lead = op->offset % page;
     const size_t size = (size_t)(op->length + lead);
-    /* Private and writable: trainers change a batch in place (masks), and must change only theirs. */
+    /* Private and writable: trainers change a batch in place (masks), and must change only theirs.
+     */
     void *base = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_NORESERVE, fd,
                       (off_t)(op->offset - lead));
     if (base == MAP_FAILED) {

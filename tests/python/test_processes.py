@@ -22,6 +22,11 @@ def step_of_next(consumer, answer):
 
 
 class Signals(Case):
+    def setUp(self):
+        super().setUp()
+        # What started this may have had it ignored, as shells do for what runs behind them.
+        self.addCleanup(signal.signal, signal.SIGINT, signal.signal(signal.SIGINT, signal.default_int_handler))
+
     def interrupted(self, call):
         """Seconds from Ctrl-C to KeyboardInterrupt."""
         sent = []
