@@ -336,8 +336,7 @@ class Signals(Feed):
     def test_sigterm_in_a_wait(self) -> None:
         self.space(finish=False, steps=1)
         trainer = subprocess.Popen([sys.executable, str(HERE / "waiting.py"), self.url], text=True,
-                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                   env={**os.environ, "PYTHONPATH": str(ROOT / "python")})
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         self.addCleanup(trainer.wait)
         self.addCleanup(trainer.kill)
         assert trainer.stdout is not None
@@ -360,7 +359,7 @@ class Imports(unittest.TestCase):
                 "before = set(sys.modules); batchweave.torch.Loader; "
                 "added = sorted(m for m in set(sys.modules) - before if m.startswith('torch.utils.data')); "
                 "assert not added, added")
-        subprocess.run([sys.executable, "-c", code], check=True, env={**os.environ, "PYTHONPATH": str(ROOT / "python")})
+        subprocess.run([sys.executable, "-c", code], check=True)
         for source in (ROOT / "python" / "batchweave" / "torch").glob("*.py"):
             if source.name != "dataset.py":
                 self.assertNotIn("torch.utils.data import", source.read_text())
