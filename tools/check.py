@@ -465,7 +465,7 @@ SECTIONS: List[Section] = [
             programs(["python3", "tools/stores", "check", "--quick"], show=20)),
     Section("stores", "real object stores: also certificates, kills, roles, stores that break their promise", 0, 30,
             programs(["python3", "tools/stores", "check"], show=60)),
-    Section("python", "the Python package: mypy --strict, tests beside torch, a wheel for other machines", 7, 10,
+    Section("python", "the Python package: mypy --strict, tests beside torch, a wheel for other machines", 12, 12,
             programs(["python3", "tools/python", "types"], ["python3", "tools/python", "test"],
                      ["python3", "tools/wheel", "test"], show=8)),
     Section("training", "real models in real jobs: killed, set back, resized; video; reinforcement learning", 0, 15,
