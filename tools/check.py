@@ -429,7 +429,7 @@ SECTIONS: List[Section] = [
             suites_of_build("gcc", GCC, SUITES + ["abi", "bench"])),
     Section("clang", "clang, warnings are errors, unit suites", 7, 10,
             suites_of_build("clang", CLANG, UNIT_SUITES)),
-    Section("asan", "address and undefined-behaviour sanitizers, every suite", 10, 20,
+    Section("asan", "address and undefined-behaviour sanitizers, every suite", 14, 20,
             suites_of_build("gcc", ASAN, SUITES)),
     Section("tsan", "thread sanitizer: http, stores, contract, client, api, teststore", 9, 20,
             suites_of_build("clang", TSAN, [WAITING, *"store contract client api teststore".split()])),
