@@ -198,7 +198,10 @@ def main() -> None:
 
     with bw.Space(story.url, mode="write") as space:
         space.sweep(apply=True)
-        print(f"swept up to step {space.info()['swept_step']} of {steps}: what no checkpoint needs is gone")
+        swept = space.info()["swept_step"]
+    if swept == 0:
+        raise SystemExit("nothing was swept, although checkpoints have moved on")
+    print(f"swept up to step {swept} of {steps}: what no checkpoint needs is gone")
     if arguments.folder is None:
         shutil.rmtree(folder)
     print("1 passed, 0 failed")

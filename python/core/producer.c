@@ -121,22 +121,22 @@ static int give_back(producer_object *self, uint64_t token)
     return failed ? -1 : 0;
 }
 
-/* All that are queued, without waiting. */
-static int take_events(producer_object *self, bw_producer *producer, int64_t timeout_ns)
+static int take_event(producer_object *self, bw_event *event)
 {
-    for (;;) {
-        bw_event *event;
-        bw_status status = bw_producer_event(producer, timeout_ns, &event, NULL);
-        if (status != BW_OK)
-            return 0;
-        timeout_ns = 0;
-        int failed = bw_event_what(event) == BW_EVENT_RELEASED
-                         ? give_back(self, bw_event_token(event))
-                         : keep_news(self, event);
-        bw_event_free(event);
-        if (failed != 0)
+    int failed = bw_event_what(event) == BW_EVENT_RELEASED ? give_back(self, bw_event_token(event))
+                                                           : keep_news(self, event);
+    bw_event_free(event);
+    return failed;
+}
+
+/* All that are queued, without waiting. */
+static int take_events(producer_object *self, bw_producer *producer)
+{
+    bw_event *event;
+    while (bw_producer_event(producer, 0, &event, NULL) == BW_OK)
+        if (take_event(self, event) != 0)
             return -1;
-    }
+    return 0;
 }
 
 typedef struct event_wait {
@@ -153,17 +153,13 @@ static bw_status event_slice(void *context, int64_t timeout_ns, bw_error *error)
 /* Waits for one more. */
 static int wait_event(PyObject *self, bw_producer *producer, int64_t timeout_ns)
 {
-    producer_object *p = (producer_object *)self;
     bw_error *error = bw_error_new();
     event_wait wanted = {.producer = producer};
     bw_status status = BW_TIMEOUT;
     int failed = error == NULL ||
                  wait_sliced(event_slice, &wanted, BW_TIMEOUT, timeout_ns, error, &status) != 0;
     if (!failed && status == BW_OK) {
-        failed = bw_event_what(wanted.event) == BW_EVENT_RELEASED
-                     ? give_back(p, bw_event_token(wanted.event))
-                     : keep_news(p, wanted.event);
-        bw_event_free(wanted.event);
+        failed = take_event((producer_object *)self, wanted.event);
     } else if (!failed && status != BW_TIMEOUT) {
         core_raise(core_of(self), error);
         failed = 1;
@@ -181,10 +177,10 @@ static PyObject *producer_events(PyObject *self, PyObject *args)
     owned *held = hold(self);
     if (held == NULL)
         return NULL;
-    int failed = take_events(p, producer_of(held), 0);
+    int failed = take_events(p, producer_of(held));
     if (!failed && PyList_Size(p->news) == 0 && timeout_ns != 0) {
         failed = wait_event(self, producer_of(held), timeout_ns);
-        failed = failed || take_events(p, producer_of(held), 0);
+        failed = failed || take_events(p, producer_of(held));
     }
     owned_drop(&held);
     PyObject *fresh = failed ? NULL : PyList_New(0);
@@ -220,7 +216,7 @@ static int put_waiting(producer_object *self, put_work *put, int64_t timeout_ns,
     for (;;) {
         int64_t wanted = timeout_ns >= 0 && timeout_ns < slice_ns ? timeout_ns : slice_ns;
         if (wait_sliced(put_slice, put, BW_TIMEOUT, wanted, error, status) != 0 ||
-            take_events(self, put->producer, 0) != 0)
+            take_events(self, put->producer) != 0)
             return -1;
         if (*status != BW_TIMEOUT || timeout_ns == wanted)
             return 0;
@@ -239,7 +235,7 @@ static PyObject *put_batch(PyObject *self, owned *held, PyObject *batch, put_wor
     put->producer = producer_of(held);
     put->token = p->next_token++;
     put->batch = batch_handle(state, batch);
-    if (put->batch == NULL || take_events(p, put->producer, 0) != 0)
+    if (put->batch == NULL || take_events(p, put->producer) != 0)
         return NULL;
     /* Before the put: its release may be told at once. */
     PyObject *token = PyLong_FromUnsignedLongLong(put->token);
@@ -326,7 +322,7 @@ static PyObject *end_waiting(PyObject *self, wait_run run, bool urgent, int64_t 
     w->force = urgent;
     w->timeout_ns = timeout_ns;
     PyObject *answer = work_none(core_of(self), run, w);
-    if (answer != NULL && take_events(p, producer_of(held), 0) != 0)
+    if (answer != NULL && take_events(p, producer_of(held)) != 0)
         Py_CLEAR(answer);
     owned_drop(&held);
     return answer;

@@ -137,6 +137,21 @@ class Processes(Case):
         with self.producer() as p, self.assertRaises(TypeError):
             pickle.dumps(p)
 
+    def test_a_sub_interpreter(self):
+        self.init()
+        code, output = self.run_program("""
+            import sys, _xxsubinterpreters as interpreters
+            lines = [f"import sys; sys.path[:] = {sys.path!r}; import batchweave as bw",
+                     f"p = bw.Producer({sys.argv[1]!r}, 'p0', kind='raw', durable=False)",
+                     "p.write([[b'abc']], offset=1); p.finish(); p.close()",
+                     f"c = bw.Consumer({sys.argv[1]!r}); assert bytes(c.next(5)) == b'abc'; c.close()",
+                     "print('through', flush=True)"]
+            other = interpreters.create()
+            interpreters.run_string(other, chr(10).join(lines))
+            interpreters.destroy(other)
+        """)
+        self.assertEqual((code, output), (0, "through\n"))
+
     def test_the_interpreter_ends_with_everything_open(self):
         self.init()
         self.raw_steps(3, finish=False)
