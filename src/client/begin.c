@@ -61,12 +61,14 @@ static launch_start start_of(const consumer_options *options, const cursor *from
     return options->start == START_LATEST ? LAUNCH_LATEST : LAUNCH_EARLIEST;
 }
 
-static bw_status launch_missing(const bw_consumer *c, bw_error *error)
+/* `seen`: the launch that the group has instead, which may be one before ours or one after. */
+static bw_status launch_missing(const bw_consumer *c, const char *seen, bw_error *error)
 {
-    return error_set(error, BW_TIMEOUT,
-                     "rank 0 has not begun launch %s of group %s: is it running, with the same "
-                     "group and launch?",
-                     c->launch, c->group);
+    return error_set(
+        error, BW_TIMEOUT,
+        "rank 0 has not begun launch %s of group %s, which has %s%s: is it running, with "
+        "the same group and launch?",
+        c->launch, c->group, seen[0] != '\0' ? "launch " : "none", seen);
 }
 
 /* A rank that is not the committing one: the launch appears in a proved manifest, or the time is
@@ -75,23 +77,27 @@ static bw_status await(bw_consumer *c, launch_start start, const cursor *mine, i
                        uint64_t *step, uint32_t *item, bw_error *error)
 {
     follower *f = c->space->follower;
+    char seen[LAUNCH_MAX + 1] = "";
     for (bool looked = false;; looked = true) {
         manifest *m = NULL;
         bw_status status = follower_answer(f, follower_ask(f), deadline_ns, &m, error);
         if (status == BW_TIMEOUT && looked)
-            return launch_missing(c, error);
+            return launch_missing(c, seen, error);
         BW_TRY(status);
         const group *g = manifest_group(m, view_text(c->group));
         const bool there = g != NULL && view_equal(g->launch, view_text(c->launch));
         if (there)
             status = launch_take(g, start, mine, step, item, error);
+        else if (g != NULL)
+            (void)snprintf(seen, sizeof seen, "%.*s", (int)g->launch.size,
+                           (const char *)g->launch.data);
         manifest_unref(m);
         if (there)
             return status;
         const int64_t now_ns = clock_now(clock_system());
         const int64_t left = deadline_ns - now_ns;
         if (left <= 0)
-            return launch_missing(c, error);
+            return launch_missing(c, seen, error);
         gate_wait(&c->changed, gate_ticket(&c->changed),
                   now_ns + (left < LAUNCH_POLL_NS ? left : LAUNCH_POLL_NS));
     }

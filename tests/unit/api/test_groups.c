@@ -293,6 +293,7 @@ static void ranks_that_disagree_are_told(void **state)
     (void)run_open(&one);
     assert_int_equal(one.status, BW_TIMEOUT);
     assert_non_null(strstr(bw_error_message(one.error), "rank 0 has not begun launch never"));
+    assert_non_null(strstr(bw_error_message(one.error), "which has launch L:"));
     bw_error_free(zero.error);
     bw_error_free(one.error);
     bw_cursor_free(two);
