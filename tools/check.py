@@ -39,8 +39,17 @@ FIRST_TIER_MINUTES = 40
 
 # ---- kinds of sections -------------------------------------------------------------------------
 
-def configure(run, name, compiler, options, targets=()):
-    """A build folder under build/, kept from run to run, made anew when its options changed."""
+def programs_of(folder, suites):
+    """The test programs of these suites, as targets of the build folder."""
+    words = ["meson", "introspect", "--tests", str(folder)]
+    tests = json.loads(subprocess.run(words, cwd=ROOT, text=True, capture_output=True, check=True).stdout)
+    wanted = {f"batchweave:{suite}" for suite in suites}
+    return sorted({os.path.relpath(test["cmd"][0], folder) for test in tests if wanted & set(test["suite"])})
+
+
+def configure(run, name, compiler, options, targets=(), suites=()):
+    """A build folder under build/, kept from run to run, made anew when its options changed. All of it is built, or
+    these targets and the programs of these suites."""
     folder = BUILD / name
     wanted = json.dumps([compiler, options])
     note = folder / "check-options.json"
@@ -50,7 +59,8 @@ def configure(run, name, compiler, options, targets=()):
         if not run.step(["meson", "setup", *options, str(folder), "."], environment):
             return None
         note.write_text(wanted, encoding="utf-8")
-    return str(folder) if run.step(["ninja", "-C", str(folder), "-j", JOBS, *targets]) else None
+    words = ["ninja", "-C", str(folder), "-j", JOBS, *targets, *programs_of(folder, suites)]
+    return str(folder) if run.step(words) else None
 
 
 def run_suite(run, folder, suite):
@@ -275,7 +285,7 @@ def count_coverage(report):
 
 
 def coverage_section(run):
-    folder = configure(run, "coverage", "gcc", COVERAGE)
+    folder = configure(run, "coverage", "gcc", COVERAGE, ["sim/bw-sim"], COVERED_LAYERS + ["golden"])
     if not folder:
         return
     for old in pathlib.Path(folder).rglob("*.gcda"):
@@ -317,7 +327,7 @@ def fuzz_section(seconds, least):
         if folder:
             run.tests(["python3", "tests/fuzz/run.py", folder, "--seconds", str(seconds), "--least",
                        str(least), "--jobs", JOBS], show=30)
-        folder = configure(run, "coverage", "gcc", COVERAGE)
+        folder = configure(run, "coverage", "gcc", COVERAGE, suites=["fuzz"])
         if folder:
             run.tests(["python3", "tests/fuzz/coverage.py", folder], show=30)
     return section
@@ -395,8 +405,8 @@ def aarch64_section(run):
 
 GCC = ["-Dwerror=true"]
 CLANG = ["-Dwerror=true", "-Db_lundef=false"]
-ASAN = ["-Db_sanitize=address,undefined", "-Dbench=false"]
-TSAN = ["-Db_sanitize=thread", "-Db_lundef=false", "-Dbench=false"]
+ASAN = ["-Db_sanitize=address,undefined", "-Doptimization=1", "-Dbench=false"]
+TSAN = [*CLANG, "-Db_sanitize=thread"]
 FUZZ = [*CLANG, "-Dfuzz=true", "-Db_sanitize=address,undefined", "-Dbench=false"]
 SIMULATOR = ["--buildtype=release", "-Db_ndebug=false", "-Dbench=false"]
 ANALYZER = ["--buildtype=plain", "-Dtests=false", "-Dbench=false",
@@ -478,11 +488,17 @@ SECTIONS: List[Section] = [
 ]
 
 
+def processor_seconds():
+    """What all that this has run and seen end has used."""
+    times = os.times()
+    return times.children_user + times.children_system
+
+
 def run_section(section, full):
     minutes = section.minutes_full if full else section.minutes
     print(f"== {section.name}: {section.what}", flush=True)
     run = Run(section.name, minutes)
-    started = time.monotonic()
+    started, used = time.monotonic(), processor_seconds()
     try:
         (full and section.run_full or section.run)(run)
     except OverBudget as error:
@@ -494,7 +510,8 @@ def run_section(section, full):
         run.fail("ran no test")
     if spent > minutes:
         run.fail(f"took {spent:.1f} min of a budget of {minutes:g}")
-    print(f"   {section.name}: {spent:.1f} min of {minutes:g}, {run.count.passed} passed, "
+    busy = (processor_seconds() - used) / (60 * spent * int(JOBS))
+    print(f"   {section.name}: {spent:.1f} min of {minutes:g}, {100 * busy:.0f} % busy, {run.count.passed} passed, "
           f"{run.count.failed} failed", flush=True)
     return run.count, spent
 
