@@ -99,14 +99,12 @@ bw_status __wrap_manifest_decode(uint8_t *object, size_t bytes, uint32_t slices,
     return status;
 }
 
-static void mix(uint64_t words[2], const uint8_t bytes[16])
+static uint64_t mix(uint64_t word, const uint8_t bytes[8])
 {
-    uint64_t next[2];
-    memcpy(next, bytes, sizeof next);
-    words[0] = (words[0] ^ next[0]) * ODD_FACTOR;
-    words[1] = (words[1] ^ next[1]) * ODD_FACTOR;
-    words[0] ^= words[0] >> 32;
-    words[1] ^= words[1] >> 29;
+    uint64_t next;
+    memcpy(&next, bytes, sizeof next);
+    word = (word ^ next) * ODD_FACTOR;
+    return word ^ word >> 29;
 }
 
 bw_status __wrap_hash_bytes(const void *bytes, size_t size, hash128 *out)
@@ -116,14 +114,14 @@ bw_status __wrap_hash_bytes(const void *bytes, size_t size, hash128 *out)
     const uint8_t *at = bytes;
     uint64_t words[2] = {size, ~size};
     uint8_t rest[sizeof words] = {0};
-    for (; size >= sizeof rest; size -= sizeof rest, at += sizeof rest)
-        mix(words, at);
+    for (; size >= sizeof rest; size -= sizeof rest, at += sizeof rest) {
+        words[0] = mix(words[0], at);
+        words[1] = mix(words[1], at + 8);
+    }
     if (size > 0)
         memcpy(rest, at, size);
-    mix(words, rest);
-    words[0] += words[1];
-    words[1] ^= words[0];
-    mix(words, rest);
+    words[0] = mix(words[0] + words[1], rest);
+    words[1] = mix(words[1] ^ words[0], rest + 8);
     memcpy(out->bytes, words, sizeof out->bytes);
     return BW_OK;
 }

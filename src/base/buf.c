@@ -3,6 +3,7 @@
 #include "base/buf.h"
 
 #include "base/alloc.h"
+#include "base/endian.h"
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -76,32 +77,42 @@ void buf_put_zero(buf *b, size_t size)
     b->size += size;
 }
 
-static void put_little_endian(buf *b, uint64_t value, size_t size)
+/* Where the next bytes go; NULL: no room. */
+static inline uint8_t *extend(buf *b, size_t more)
 {
-    uint8_t bytes[8];
-    for (size_t i = 0; i < size; i++)
-        bytes[i] = (uint8_t)(value >> (8 * i));
-    buf_put(b, bytes, size);
+    if (buf_reserve(b, more) != BW_OK)
+        return NULL;
+    uint8_t *at = b->data + b->size;
+    b->size += more;
+    return at;
 }
 
 void buf_put_u8(buf *b, uint8_t value)
 {
-    buf_put(b, &value, 1);
+    uint8_t *at = extend(b, sizeof value);
+    if (at != NULL)
+        *at = value;
 }
 
 void buf_put_u16(buf *b, uint16_t value)
 {
-    put_little_endian(b, value, 2);
+    uint8_t *at = extend(b, sizeof value);
+    if (at != NULL)
+        store_u16(at, value);
 }
 
 void buf_put_u32(buf *b, uint32_t value)
 {
-    put_little_endian(b, value, 4);
+    uint8_t *at = extend(b, sizeof value);
+    if (at != NULL)
+        store_u32(at, value);
 }
 
 void buf_put_u64(buf *b, uint64_t value)
 {
-    put_little_endian(b, value, 8);
+    uint8_t *at = extend(b, sizeof value);
+    if (at != NULL)
+        store_u64(at, value);
 }
 
 void buf_put_text(buf *b, const char *text)

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/crc32c.h"
 
+#include "base/endian.h"
 #include <pthread.h>
 #include <string.h>
 
@@ -94,13 +95,6 @@ typedef struct lane_constants {
 
 static const lane_constants long_lanes = {1024, 0xa51b6135, 0x170076fa};
 static const lane_constants short_lanes = {128, 0xb9e02b86, 0x0d3b6092};
-
-static uint64_t load_u64(const uint8_t *at)
-{
-    uint64_t value;
-    memcpy(&value, at, sizeof value);
-    return value;
-}
 
 __attribute__((target("sse4.2,pclmul"))) static uint64_t
 crc_three_lanes(uint64_t crc, const uint8_t *at, const lane_constants *c)

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/hash.h"
 
+#include "base/endian.h"
 #include "base/sha256.h"
 #include <string.h>
 
@@ -35,22 +36,18 @@ bool hash_is_zero(const hash128 *a)
 
 void hash_add(hash128 *sum, const hash128 *term)
 {
-    unsigned carry = 0;
-    for (size_t i = 0; i < HASH_BYTES; i++) {
-        carry += (unsigned)sum->bytes[i] + term->bytes[i];
-        sum->bytes[i] = (uint8_t)carry;
-        carry >>= 8;
-    }
+    const uint64_t added = load_u64(term->bytes), low = load_u64(sum->bytes) + added;
+    const uint64_t high = load_u64(sum->bytes + 8) + load_u64(term->bytes + 8) + (low < added);
+    store_u64(sum->bytes, low);
+    store_u64(sum->bytes + 8, high);
 }
 
 void hash_subtract(hash128 *sum, const hash128 *term)
 {
-    unsigned borrow = 0;
-    for (size_t i = 0; i < HASH_BYTES; i++) {
-        const unsigned take = term->bytes[i] + borrow;
-        borrow = sum->bytes[i] < take;
-        sum->bytes[i] = (uint8_t)(sum->bytes[i] - take);
-    }
+    const uint64_t low = load_u64(sum->bytes), taken = load_u64(term->bytes);
+    const uint64_t high = load_u64(sum->bytes + 8) - load_u64(term->bytes + 8) - (low < taken);
+    store_u64(sum->bytes, low - taken);
+    store_u64(sum->bytes + 8, high);
 }
 
 void hex_encode(const void *bytes, size_t size, char *hex)

@@ -141,7 +141,7 @@ static bw_status put_frame(report *r, store *s, uint64_t at, uint64_t left, uint
 {
     uint8_t head[FRAME_HEAD_BYTES];
     BW_TRY(listing_read(s, r->options->key, at, sizeof head, head, error));
-    const uint32_t items = wire_load_u32(head + 20);
+    const uint32_t items = load_u32(head + 20);
     if (items == 0 || items > ITEMS_MAX || frame_table_end(items) > left)
         return error_set(error, BW_CORRUPT, "no slice begins at byte %" PRIu64, at);
     const size_t bytes = (size_t)frame_table_end(items);

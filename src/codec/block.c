@@ -26,8 +26,8 @@ static const uint8_t *record_row(const block *b, uint32_t k)
 
 view block_id(const block *b, uint32_t i)
 {
-    const uint32_t from = i == 0 ? 0 : wire_load_u32(b->id_ends + 4 * (size_t)(i - 1));
-    const uint32_t end = wire_load_u32(b->id_ends + 4 * (size_t)i);
+    const uint32_t from = i == 0 ? 0 : load_u32(b->id_ends + 4 * (size_t)(i - 1));
+    const uint32_t end = load_u32(b->id_ends + 4 * (size_t)i);
     return view_of(b->id_bytes + from, end - from);
 }
 
@@ -51,26 +51,26 @@ void block_shape(const block *b, uint32_t i, shape *out)
 void record_store(const record *r, uint16_t id_index, uint16_t shape_index,
                   uint8_t row[RECORD_BYTES])
 {
-    wire_store_u64(row, r->nonce);
-    wire_store_u64(row + RECORD_AT_START, r->start);
-    wire_store_u64(row + RECORD_AT_END, r->end);
-    wire_store_u64(row + RECORD_AT_SEQ, r->seq);
-    wire_store_u32(row + RECORD_AT_EPOCH, r->epoch);
-    wire_store_u16(row + RECORD_AT_ID, id_index);
-    wire_store_u16(row + RECORD_AT_SHAPE, shape_index);
+    store_u64(row, r->nonce);
+    store_u64(row + RECORD_AT_START, r->start);
+    store_u64(row + RECORD_AT_END, r->end);
+    store_u64(row + RECORD_AT_SEQ, r->seq);
+    store_u32(row + RECORD_AT_EPOCH, r->epoch);
+    store_u16(row + RECORD_AT_ID, id_index);
+    store_u16(row + RECORD_AT_SHAPE, shape_index);
 }
 
 void block_record(const block *b, uint32_t k, record *out)
 {
     const uint8_t *row = record_row(b, k);
     *out = (record){
-        .nonce = wire_load_u64(row),
-        .start = wire_load_u64(row + RECORD_AT_START),
-        .end = wire_load_u64(row + RECORD_AT_END),
-        .seq = wire_load_u64(row + RECORD_AT_SEQ),
-        .epoch = wire_load_u32(row + RECORD_AT_EPOCH),
-        .id_index = wire_load_u16(row + RECORD_AT_ID),
-        .shape_index = wire_load_u16(row + RECORD_AT_SHAPE),
+        .nonce = load_u64(row),
+        .start = load_u64(row + RECORD_AT_START),
+        .end = load_u64(row + RECORD_AT_END),
+        .seq = load_u64(row + RECORD_AT_SEQ),
+        .epoch = load_u32(row + RECORD_AT_EPOCH),
+        .id_index = load_u16(row + RECORD_AT_ID),
+        .shape_index = load_u16(row + RECORD_AT_SHAPE),
     };
 }
 
@@ -94,8 +94,8 @@ static bool same_shapes(const void *context, uint32_t a, uint32_t b)
     uint8_t rows[2][SHAPE_BYTES];
     memcpy(rows[0], shape_row(all, a), SHAPE_BYTES);
     memcpy(rows[1], shape_row(all, b), SHAPE_BYTES);
-    wire_store_u32(rows[0] + SHAPE_AT_SIDE, 0);
-    wire_store_u32(rows[1] + SHAPE_AT_SIDE, 0);
+    store_u32(rows[0] + SHAPE_AT_SIDE, 0);
+    store_u32(rows[1] + SHAPE_AT_SIDE, 0);
     shape first, second;
     block_shape(all, a, &first);
     block_shape(all, b, &second);
@@ -106,7 +106,7 @@ static bw_status check_ids(const block *b, uint32_t id_bytes, dedupe *seen, bw_e
 {
     uint32_t from = 0;
     for (uint32_t i = 0; i < b->ids; i++) {
-        const uint32_t end = wire_load_u32(b->id_ends + 4 * (size_t)i);
+        const uint32_t end = load_u32(b->id_ends + 4 * (size_t)i);
         if (end <= from || end > id_bytes)
             return error_set(error, BW_CORRUPT, "block: id %u ends where it must not", i);
         const view id = view_of(b->id_bytes + from, end - from);
@@ -218,7 +218,7 @@ bw_status descriptor_term(uint64_t step, const descriptor *d, hash128 *term)
     if (d->id.size > NAME_MAX_BYTES || d->shape.side.size > INLINE_BYTES_MAX)
         return BW_TOO_LARGE;
     uint8_t *at = bytes;
-    wire_store_u64(at, step);
+    store_u64(at, step);
     at[8] = (uint8_t)d->id.size;
     at += 9;
     if (d->id.size > 0)

@@ -123,7 +123,7 @@ static void write_tables(const gather *g, buf *out)
     for (uint32_t i = 0; i < g->shape_count; i++) {
         const shape_entry *entry = &g->shapes[i];
         if (entry->side.size > 0)
-            wire_store_u32(g->shapes[i].row + SHAPE_AT_SIDE, (uint32_t)side_at);
+            store_u32(g->shapes[i].row + SHAPE_AT_SIDE, (uint32_t)side_at);
         side_at += entry->side.size;
         buf_put(out, entry->row, SHAPE_BYTES);
     }

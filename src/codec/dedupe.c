@@ -44,7 +44,7 @@ uint32_t dedupe_hash(uint32_t previous, const uint8_t *bytes, size_t size)
     uint64_t sum = (previous + size + 1) * 0x9e3779b97f4a7c15u;
     uint64_t factor = 0xd6e8feb86659fd93u;
     for (; size >= 8; size -= 8, bytes += 8) {
-        const uint64_t word = wire_load_u64(bytes);
+        const uint64_t word = load_u64(bytes);
         sum += (word ^ (word >> 32)) * factor;
         factor = factor * 0x2545f4914f6cdd1du + 2;
     }

@@ -12,21 +12,42 @@
 #define ENTRY_STATE_IS_OBJECT 4u
 #define ENTRY_FLAGS (ENTRY_FINISHED | ENTRY_FORGOTTEN | ENTRY_STATE_IS_OBJECT)
 
+/* What stands behind the id, the same in each entry. */
+enum fixed_part {
+    AT_EPOCH = 0,
+    AT_FLAGS = 4,
+    AT_SLOT = 5,
+    AT_TOKEN = 7,
+    AT_SEQ = 23,
+    AT_OFFSET = 31,
+    AT_SWEPT_SEQ = 39,
+    AT_SWEPT_OFFSET = 47,
+    AT_LAST_PUBLISH = 55,
+    AT_LAST_COMMIT = 63,
+    FIXED_BYTES = 71
+};
+
+static uint8_t flags_of(const producer_entry *e)
+{
+    return (uint8_t)((e->finished ? ENTRY_FINISHED : 0) | (e->forgotten ? ENTRY_FORGOTTEN : 0) |
+                     (e->state_is_object ? ENTRY_STATE_IS_OBJECT : 0));
+}
+
 void producer_entry_encode(const producer_entry *e, buf *out)
 {
+    uint8_t fixed[FIXED_BYTES];
+    store_u32(fixed + AT_EPOCH, e->epoch);
+    fixed[AT_FLAGS] = flags_of(e);
+    store_u16(fixed + AT_SLOT, e->slot_ms);
+    memcpy(fixed + AT_TOKEN, e->token.bytes, TOKEN_BYTES);
+    store_u64(fixed + AT_SEQ, e->seq);
+    store_u64(fixed + AT_OFFSET, e->offset);
+    store_u64(fixed + AT_SWEPT_SEQ, e->swept_seq);
+    store_u64(fixed + AT_SWEPT_OFFSET, e->swept_offset);
+    store_u64(fixed + AT_LAST_PUBLISH, e->last_publish);
+    store_u64(fixed + AT_LAST_COMMIT, e->last_commit);
     wire_put_text8(out, e->id);
-    buf_put_u32(out, e->epoch);
-    buf_put_u8(out,
-               (uint8_t)((e->finished ? ENTRY_FINISHED : 0) | (e->forgotten ? ENTRY_FORGOTTEN : 0) |
-                         (e->state_is_object ? ENTRY_STATE_IS_OBJECT : 0)));
-    buf_put_u16(out, e->slot_ms);
-    buf_put(out, e->token.bytes, TOKEN_BYTES);
-    buf_put_u64(out, e->seq);
-    buf_put_u64(out, e->offset);
-    buf_put_u64(out, e->swept_seq);
-    buf_put_u64(out, e->swept_offset);
-    buf_put_u64(out, e->last_publish);
-    buf_put_u64(out, e->last_commit);
+    buf_put(out, fixed, sizeof fixed);
     if (!e->state_is_object) {
         wire_put_text16(out, e->state);
         return;
@@ -42,19 +63,21 @@ void producer_entry_read(wire_reader *r, producer_entry *e)
 {
     memset(e, 0, sizeof *e);
     e->id = wire_text8(r);
-    e->epoch = wire_u32(r);
-    const uint8_t flags = wire_u8(r);
+    uint8_t fixed[FIXED_BYTES];
+    wire_bytes(r, fixed, sizeof fixed);
+    e->epoch = load_u32(fixed + AT_EPOCH);
+    const uint8_t flags = fixed[AT_FLAGS];
     e->finished = (flags & ENTRY_FINISHED) != 0;
     e->forgotten = (flags & ENTRY_FORGOTTEN) != 0;
     e->state_is_object = (flags & ENTRY_STATE_IS_OBJECT) != 0;
-    e->slot_ms = wire_u16(r);
-    wire_bytes(r, e->token.bytes, TOKEN_BYTES);
-    e->seq = wire_u64(r);
-    e->offset = wire_u64(r);
-    e->swept_seq = wire_u64(r);
-    e->swept_offset = wire_u64(r);
-    e->last_publish = wire_u64(r);
-    e->last_commit = wire_u64(r);
+    e->slot_ms = load_u16(fixed + AT_SLOT);
+    memcpy(e->token.bytes, fixed + AT_TOKEN, TOKEN_BYTES);
+    e->seq = load_u64(fixed + AT_SEQ);
+    e->offset = load_u64(fixed + AT_OFFSET);
+    e->swept_seq = load_u64(fixed + AT_SWEPT_SEQ);
+    e->swept_offset = load_u64(fixed + AT_SWEPT_OFFSET);
+    e->last_publish = load_u64(fixed + AT_LAST_PUBLISH);
+    e->last_commit = load_u64(fixed + AT_LAST_COMMIT);
     if (e->state_is_object) {
         e->state_ref.epoch = wire_u32(r);
         e->state_ref.seq = wire_u64(r);

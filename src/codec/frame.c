@@ -77,18 +77,18 @@ bw_status frame_encode_head(const frame_head *head, const frame_item *items, buf
     uint8_t *frame = out->data + at;
     const uint32_t crc = crc32c(crc32c(0, frame, AT_CRC), frame + FRAME_HEAD_BYTES,
                                 (size_t)FRAME_ITEM_BYTES * head->items);
-    wire_store_u32(frame + AT_CRC, crc);
+    store_u32(frame + AT_CRC, crc);
     return buf_status(out);
 }
 
 static bw_status decode_item(const uint8_t *row, uint32_t index, frame_item *item, bw_error *error)
 {
-    const uint32_t flags = wire_load_u32(row + 12);
+    const uint32_t flags = load_u32(row + 12);
     const uint32_t codec = (flags & ITEM_CODEC_MASK) >> ITEM_CODEC_SHIFT;
     *item = (frame_item){
-        .stored_bytes = wire_load_u32(row),
-        .plain_bytes = wire_load_u32(row + 4),
-        .crc = wire_load_u32(row + 8),
+        .stored_bytes = load_u32(row),
+        .plain_bytes = load_u32(row + 4),
+        .crc = load_u32(row + 8),
         .pad = (flags & ITEM_PAD) != 0,
         .codec = (item_codec)codec,
     };
@@ -112,34 +112,33 @@ bw_status frame_decode_head(view bytes, frame_head *head, frame_item *items, uin
     if (bytes.size < FRAME_HEAD_BYTES || memcmp(bytes.data, magic, sizeof magic) != 0)
         return error_set(error, BW_CORRUPT, "frame: no slice begins here");
     const uint8_t *at = bytes.data;
-    const uint32_t count = wire_load_u32(at + AT_ITEMS);
+    const uint32_t count = load_u32(at + AT_ITEMS);
     if (count == 0 || count > ITEMS_MAX || count > items_max || frame_table_end(count) > bytes.size)
         return error_set(error, BW_CORRUPT, "frame: %u items where at most %u were expected", count,
                          items_max);
     const uint8_t *table = at + FRAME_HEAD_BYTES;
     if (crc32c(crc32c(0, at, AT_CRC), table, (size_t)FRAME_ITEM_BYTES * count) !=
-        wire_load_u32(at + AT_CRC))
+        load_u32(at + AT_CRC))
         return error_set(error, BW_CORRUPT, "frame: the CRC does not match head and item table");
-    if (wire_load_u16(at + AT_VERSION) != OBJECT_VERSION || wire_load_u16(at + AT_FLAGS) != 0)
+    if (load_u16(at + AT_VERSION) != OBJECT_VERSION || load_u16(at + AT_FLAGS) != 0)
         return error_set(error, BW_FORMAT, "frame: format version %u with flags 0x%x",
-                         (unsigned)wire_load_u16(at + AT_VERSION),
-                         (unsigned)wire_load_u16(at + AT_FLAGS));
+                         (unsigned)load_u16(at + AT_VERSION), (unsigned)load_u16(at + AT_FLAGS));
     wire_reader zeros;
     wire_open(&zeros, view_of(at + AT_ZERO, AT_CRC - AT_ZERO));
     wire_zero(&zeros, AT_CRC - AT_ZERO);
     if (at[AT_KIND] >= ITEM_KINDS || zeros.failed)
         return error_set(error, BW_CORRUPT, "frame: unknown kind or reserved bytes that are not 0");
     *head = (frame_head){
-        .nonce = wire_load_u64(at + AT_NONCE),
-        .slice = wire_load_u32(at + AT_SLICE),
+        .nonce = load_u64(at + AT_NONCE),
+        .slice = load_u32(at + AT_SLICE),
         .items = count,
         .kind = (item_kind)at[AT_KIND],
     };
     for (uint32_t i = 0; i < count; i++)
         BW_TRY(decode_item(table + (size_t)FRAME_ITEM_BYTES * i, i, &items[i], error));
-    if (frame_layout(head, items) != BW_OK || head->framed_bytes != wire_load_u64(at + AT_FRAMED) ||
-        head->plain_bytes != wire_load_u64(at + AT_PLAIN) ||
-        head->stored_bytes != wire_load_u64(at + AT_STORED))
+    if (frame_layout(head, items) != BW_OK || head->framed_bytes != load_u64(at + AT_FRAMED) ||
+        head->plain_bytes != load_u64(at + AT_PLAIN) ||
+        head->stored_bytes != load_u64(at + AT_STORED))
         return error_set(error, BW_CORRUPT, "frame: the lengths are not those of the items");
     return BW_OK;
 }

@@ -43,6 +43,18 @@ __attribute__((format(printf, 2, 3))) static void print(object_key *key, const c
         key->text[0] = '\0';
 }
 
+/* As print, for what every look at the chain needs. */
+static void print_number(object_key *key, view before, uint64_t number, view behind)
+{
+    char *at = key->text;
+    memcpy(at, before.data, before.size);
+    at += before.size + NUMBER_DIGITS;
+    memcpy(at, behind.data, behind.size);
+    at[behind.size] = '\0';
+    for (size_t i = 0; i < NUMBER_DIGITS; i++, number /= 10)
+        *--at = (char)('0' + number % 10);
+}
+
 void key_genesis(object_key *key)
 {
     print(key, "genesis");
@@ -55,12 +67,12 @@ void key_hint(object_key *key)
 
 void key_manifest(object_key *key, uint64_t version)
 {
-    print(key, "manifest/" NUMBER ".manifest", version);
+    print_number(key, view_text("manifest/"), version, view_text(".manifest"));
 }
 
 void key_marker(object_key *key, uint64_t block)
 {
-    print(key, "retired/" NUMBER, block);
+    print_number(key, view_text("retired/"), block, view_text(""));
 }
 
 void key_segment(object_key *key, uint64_t first, uint64_t last, const hash128 *hash)
@@ -197,7 +209,8 @@ static void parse_data(scanner *s, key_fields *f)
         s->failed = true;
 }
 
-static void parse_numbered(scanner *s, key_fields *f)
+/* False: it is none of these, and nothing was read. */
+static bool parse_numbered(scanner *s, key_fields *f)
 {
     if (scan_text(s, "manifest/")) {
         f->kind = KEY_MANIFEST;
@@ -219,8 +232,9 @@ static void parse_numbered(scanner *s, key_fields *f)
         need_text(s, "-");
         f->nonce = scan_nonce(s);
     } else {
-        s->failed = true;
+        return false;
     }
+    return true;
 }
 
 void key_parse(view text, key_fields *fields)
@@ -231,7 +245,9 @@ void key_parse(view text, key_fields *fields)
         return;
     s.end = text.data + text.size;
     key_fields f = *fields;
-    if (scan_text(&s, "tmp/")) {
+    if (parse_numbered(&s, &f)) {
+        /* first: looks at the chain are most of what is asked for */
+    } else if (scan_text(&s, "tmp/")) {
         f.kind = s.at < s.end ? KEY_TMP : KEY_FOREIGN;
         s.at = s.end;
     } else if (view_equal(text, view_text("genesis"))) {
@@ -246,7 +262,7 @@ void key_parse(view text, key_fields *fields)
     } else if (scan_text(&s, "data/")) {
         parse_data(&s, &f);
     } else {
-        parse_numbered(&s, &f);
+        s.failed = true;
     }
     if (!s.failed && s.at == s.end)
         *fields = f;

@@ -46,12 +46,12 @@ typedef struct producer_entry {
     uint32_t epoch;
     bool finished, forgotten, state_is_object;
     uint16_t slot_ms;
+    uint64_t last_publish, last_commit; /* versions */
     token128 token;
     uint64_t seq, offset;
     uint64_t swept_seq, swept_offset;
-    uint64_t last_publish, last_commit; /* versions */
-    view state;                         /* state_is_object false */
-    state_ref state_ref;                /* state_is_object true */
+    view state;          /* state_is_object false */
+    state_ref state_ref; /* state_is_object true */
 } producer_entry;
 
 typedef struct pin {

@@ -71,7 +71,7 @@ void object_finish(buf *out, size_t at)
         out->failed = BW_TOO_LARGE;
         return;
     }
-    wire_store_u64(head + AT_BODY_BYTES, bytes - OBJECT_EXTRA_BYTES);
+    store_u64(head + AT_BODY_BYTES, bytes - OBJECT_EXTRA_BYTES);
     buf_put_u32(out, crc32c(0, head, bytes - CRC_BYTES));
 }
 
@@ -85,21 +85,21 @@ bw_status object_open(view object, object_kind kind, view *body, bw_error *error
         return error_set(error, BW_CORRUPT, "%s: %zu bytes are above the cap of %zu", name,
                          object.size, object_bytes_max(kind));
     const size_t covered = object.size - CRC_BYTES;
-    if (crc32c(0, object.data, covered) != wire_load_u32(object.data + covered) &&
+    if (crc32c(0, object.data, covered) != load_u32(object.data + covered) &&
         !MUTANT(crc_unchecked))
         return error_set(error, BW_CORRUPT, "%s: the CRC does not match the bytes", name);
     const object_kind found = kind_of(object.data);
     if (found != kind)
         return error_set(error, BW_FORMAT, "%s expected, found: %s", name, object_kind_name(found));
-    const uint16_t version = wire_load_u16(object.data + AT_VERSION);
+    const uint16_t version = load_u16(object.data + AT_VERSION);
     if (version != OBJECT_VERSION)
         return error_set(error, BW_FORMAT, "%s: format version %u, this reader knows %u", name,
                          (unsigned)version, OBJECT_VERSION);
-    const uint16_t flags = wire_load_u16(object.data + AT_FLAGS);
+    const uint16_t flags = load_u16(object.data + AT_FLAGS);
     if (flags != 0)
         return error_set(error, BW_FORMAT, "%s: flags 0x%x that a reader must understand", name,
                          (unsigned)flags);
-    if (wire_load_u64(object.data + AT_BODY_BYTES) != object.size - OBJECT_EXTRA_BYTES)
+    if (load_u64(object.data + AT_BODY_BYTES) != object.size - OBJECT_EXTRA_BYTES)
         return error_set(error, BW_CORRUPT, "%s: the body's length is not the object's", name);
     *body = view_of(object.data + OBJECT_HEAD_BYTES, object.size - OBJECT_EXTRA_BYTES);
     return BW_OK;

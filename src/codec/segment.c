@@ -13,11 +13,11 @@
 void segment_ref_encode(const segment_ref *ref, buf *out)
 {
     uint8_t row[REFERENCE_BYTES] = {0};
-    wire_store_u64(row, ref->first);
-    wire_store_u64(row + 8, ref->last);
+    store_u64(row, ref->first);
+    store_u64(row + 8, ref->last);
     memcpy(row + 16, ref->hash.bytes, HASH_BYTES);
     memcpy(row + 32, ref->sum_before.bytes, HASH_BYTES);
-    wire_store_u64(row + 48, ref->bytes);
+    store_u64(row + 48, ref->bytes);
     row[56] = ref->level;
     buf_put(out, row, sizeof row);
 }
@@ -30,11 +30,11 @@ void segment_ref_read(wire_reader *r, segment_ref *ref)
         *ref = (segment_ref){0};
         return;
     }
-    ref->first = wire_load_u64(row);
-    ref->last = wire_load_u64(row + 8);
+    ref->first = load_u64(row);
+    ref->last = load_u64(row + 8);
     memcpy(ref->hash.bytes, row + 16, HASH_BYTES);
     memcpy(ref->sum_before.bytes, row + 32, HASH_BYTES);
-    ref->bytes = wire_load_u64(row + 48);
+    ref->bytes = load_u64(row + 48);
     ref->level = row[56];
     r->failed |= ref->first > ref->last || ref->level >= SEGMENT_LEVELS_MAX ||
                  ref->bytes <= OBJECT_EXTRA_BYTES ||

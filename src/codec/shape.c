@@ -20,15 +20,15 @@ void shape_store(const shape *s, uint32_t side_at, uint8_t row[SHAPE_BYTES])
 {
     row[0] = (uint8_t)s->form;
     row[AT_KIND] = (uint8_t)s->kind;
-    wire_store_u16(row + AT_PARTS, s->parts);
-    wire_store_u32(row + AT_ITEMS, s->items);
-    wire_store_u32(row + AT_FOOTER_BYTES, s->footer_bytes);
-    wire_store_u32(row + SHAPE_AT_SIDE, side_at);
-    wire_store_u64(row + AT_UNIFORM, s->uniform);
-    wire_store_u64(row + AT_TOTAL, s->total_bytes);
-    wire_store_u64(row + AT_SAMPLES, s->samples);
-    wire_store_u64(row + AT_TOKENS, s->tokens);
-    wire_store_u64(row + AT_TAG, s->tag);
+    store_u16(row + AT_PARTS, s->parts);
+    store_u32(row + AT_ITEMS, s->items);
+    store_u32(row + AT_FOOTER_BYTES, s->footer_bytes);
+    store_u32(row + SHAPE_AT_SIDE, side_at);
+    store_u64(row + AT_UNIFORM, s->uniform);
+    store_u64(row + AT_TOTAL, s->total_bytes);
+    store_u64(row + AT_SAMPLES, s->samples);
+    store_u64(row + AT_TOKENS, s->tokens);
+    store_u64(row + AT_TAG, s->tag);
 }
 
 void shape_load(const uint8_t *row, shape *s, uint32_t *side_at)
@@ -36,16 +36,16 @@ void shape_load(const uint8_t *row, shape *s, uint32_t *side_at)
     *s = (shape){
         .form = (shape_form)row[0],
         .kind = (item_kind)row[AT_KIND],
-        .parts = wire_load_u16(row + AT_PARTS),
-        .items = wire_load_u32(row + AT_ITEMS),
-        .footer_bytes = wire_load_u32(row + AT_FOOTER_BYTES),
-        .uniform = wire_load_u64(row + AT_UNIFORM),
-        .total_bytes = wire_load_u64(row + AT_TOTAL),
-        .samples = wire_load_u64(row + AT_SAMPLES),
-        .tokens = wire_load_u64(row + AT_TOKENS),
-        .tag = wire_load_u64(row + AT_TAG),
+        .parts = load_u16(row + AT_PARTS),
+        .items = load_u32(row + AT_ITEMS),
+        .footer_bytes = load_u32(row + AT_FOOTER_BYTES),
+        .uniform = load_u64(row + AT_UNIFORM),
+        .total_bytes = load_u64(row + AT_TOTAL),
+        .samples = load_u64(row + AT_SAMPLES),
+        .tokens = load_u64(row + AT_TOKENS),
+        .tag = load_u64(row + AT_TAG),
     };
-    *side_at = wire_load_u32(row + SHAPE_AT_SIDE);
+    *side_at = load_u32(row + SHAPE_AT_SIDE);
 }
 
 static uint64_t mix(uint64_t word, uint64_t factor)
@@ -57,13 +57,13 @@ uint32_t shape_hash(const uint8_t *row, view side)
 {
     /* Products with odd constants, which a processor makes side by side. The side offset, between
      * the footer's length and the uniform one, is left out. */
-    uint64_t sum = mix(wire_load_u64(row), 0x9e3779b97f4a7c15u);
-    sum += mix(wire_load_u32(row + 8), 0xbf58476d1ce4e5b9u);
-    sum += mix(wire_load_u64(row + AT_UNIFORM), 0x94d049bb133111ebu);
-    sum += mix(wire_load_u64(row + AT_TOTAL), 0xd6e8feb86659fd93u);
-    sum += mix(wire_load_u64(row + AT_SAMPLES), 0x2545f4914f6cdd1du);
-    sum += mix(wire_load_u64(row + AT_TOKENS), 0xff51afd7ed558ccdu);
-    sum += mix(wire_load_u64(row + AT_TAG), 0xc4ceb9fe1a85ec53u);
+    uint64_t sum = mix(load_u64(row), 0x9e3779b97f4a7c15u);
+    sum += mix(load_u32(row + 8), 0xbf58476d1ce4e5b9u);
+    sum += mix(load_u64(row + AT_UNIFORM), 0x94d049bb133111ebu);
+    sum += mix(load_u64(row + AT_TOTAL), 0xd6e8feb86659fd93u);
+    sum += mix(load_u64(row + AT_SAMPLES), 0x2545f4914f6cdd1du);
+    sum += mix(load_u64(row + AT_TOKENS), 0xff51afd7ed558ccdu);
+    sum += mix(load_u64(row + AT_TAG), 0xc4ceb9fe1a85ec53u);
     const uint32_t hash = (uint32_t)((sum ^ sum >> 29) * 0x9e3779b97f4a7c15u >> 32);
     return side.size > 0 ? dedupe_hash(hash, side.data, side.size) : hash;
 }

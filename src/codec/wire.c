@@ -4,11 +4,6 @@
 
 #include <string.h>
 
-view view_text(const char *text)
-{
-    return view_of(text, strlen(text));
-}
-
 bool view_equal(view a, view b)
 {
     return a.size == b.size && (a.size == 0 || memcmp(a.data, b.data, a.size) == 0);
@@ -54,19 +49,19 @@ uint8_t wire_u8(wire_reader *r)
 uint16_t wire_u16(wire_reader *r)
 {
     const uint8_t *at = take(r, 2);
-    return at != NULL ? wire_load_u16(at) : 0;
+    return at != NULL ? load_u16(at) : 0;
 }
 
 uint32_t wire_u32(wire_reader *r)
 {
     const uint8_t *at = take(r, 4);
-    return at != NULL ? wire_load_u32(at) : 0;
+    return at != NULL ? load_u32(at) : 0;
 }
 
 uint64_t wire_u64(wire_reader *r)
 {
     const uint8_t *at = take(r, 8);
-    return at != NULL ? wire_load_u64(at) : 0;
+    return at != NULL ? load_u64(at) : 0;
 }
 
 void wire_bytes(wire_reader *r, void *out, size_t size)

@@ -8,11 +8,13 @@
 #define CODEC_WIRE_H
 
 #include "base/buf.h"
+#include "base/endian.h"
 #include "base/error.h"
 #include "base/hash.h"
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 /** Bytes owned by someone else. */
 typedef struct view {
@@ -24,45 +26,15 @@ static inline view view_of(const void *data, size_t size)
 {
     return (view){(const uint8_t *)data, size};
 }
-view view_text(const char *text);
+
+static inline view view_text(const char *text)
+{
+    return view_of(text, strlen(text));
+}
+
 bool view_equal(view a, view b);
 /** <0, 0, >0 by bytes, shorter first on a tie. */
 int view_compare(view a, view b);
-
-/* Inline: they are most of what decoding a descriptor costs. */
-static inline uint16_t wire_load_u16(const uint8_t *bytes)
-{
-    return (uint16_t)(bytes[0] | bytes[1] << 8);
-}
-
-static inline uint32_t wire_load_u32(const uint8_t *bytes)
-{
-    return (uint32_t)bytes[0] | (uint32_t)bytes[1] << 8 | (uint32_t)bytes[2] << 16 |
-           (uint32_t)bytes[3] << 24;
-}
-
-static inline uint64_t wire_load_u64(const uint8_t *bytes)
-{
-    return (uint64_t)wire_load_u32(bytes) | (uint64_t)wire_load_u32(bytes + 4) << 32;
-}
-
-static inline void wire_store_u16(uint8_t *bytes, uint16_t value)
-{
-    bytes[0] = (uint8_t)value;
-    bytes[1] = (uint8_t)(value >> 8);
-}
-
-static inline void wire_store_u32(uint8_t *bytes, uint32_t value)
-{
-    wire_store_u16(bytes, (uint16_t)value);
-    wire_store_u16(bytes + 2, (uint16_t)(value >> 16));
-}
-
-static inline void wire_store_u64(uint8_t *bytes, uint64_t value)
-{
-    wire_store_u32(bytes, (uint32_t)value);
-    wire_store_u32(bytes + 4, (uint32_t)(value >> 32));
-}
 
 /** Sticky reader: a read past the end gives zeros and sets `failed`; ask once at the end. */
 typedef struct wire_reader {

@@ -151,57 +151,63 @@ static uint32_t place_behind(const manifest *m, view id)
     return low;
 }
 
-/* Rules 1 and 2. Another's place, from the first behind `turn` to ours, around. */
-static bool comes_before(uint32_t its, uint32_t first, uint32_t own)
-{
-    MUST(its != own);
-    return first <= own ? its >= first && its < own : its >= first || its < own;
-}
+/* Who is too old for a member whoever else is there. */
+#define NO_AGE UINT32_MAX
 
-/* For each age that a member can have, how many are younger. */
-static bw_status count_younger(turn *t, const manifest *m)
+/* The age of each producer; and for each age how many have it, then whether they are members. */
+static bw_status find_ages(turn *t, const manifest *m, uint32_t **of_age, uint32_t **age)
 {
-    const size_t ages = AGE_PER_RANK * (size_t)m->producer_count + AGE_SPARE + 1;
-    void *younger = t->younger;
-    if (mem_grow(&younger, &t->younger_capacity, ages + 1, sizeof *t->younger) != 0)
+    const size_t count = m->producer_count, ages = AGE_PER_RANK * count + AGE_SPARE + 1;
+    void *scratch = t->scratch;
+    if (mem_grow(&scratch, &t->scratch_capacity, ages + count, sizeof *t->scratch) != 0)
         return BW_NOMEM;
-    t->younger = younger;
-    memset(t->younger, 0, (ages + 1) * sizeof *t->younger);
-    for (uint32_t i = 0; i < m->producer_count; i++) {
+    t->scratch = scratch;
+    *of_age = t->scratch;
+    *age = t->scratch + ages;
+    memset(*of_age, 0, ages * sizeof **of_age);
+    uint32_t oldest = 0;
+    for (uint32_t i = 0; i < count; i++) {
         const producer_entry *e = &m->producers[i];
         MUST(last_of(e) <= m->version);
-        if (is_active(e) && m->version - last_of(e) < ages)
-            t->younger[m->version - last_of(e) + 1]++;
+        const uint64_t old = m->version - last_of(e);
+        (*age)[i] = is_active(e) && old < ages ? (uint32_t)old : NO_AGE;
+        if ((*age)[i] == NO_AGE)
+            continue;
+        (*of_age)[old]++;
+        oldest = old > oldest ? (uint32_t)old : oldest;
     }
-    for (size_t age = 1; age <= ages; age++)
-        t->younger[age] += t->younger[age - 1];
-    MUST(t->younger[ages] <= m->producer_count);
+    uint32_t members = 0, younger = 0;
+    for (uint32_t old = 0; old <= oldest; old++) {
+        const uint32_t so_old = (*of_age)[old];
+        (*of_age)[old] = old <= AGE_PER_RANK * (younger + 1) + AGE_SPARE;
+        members += (*of_age)[old] * so_old;
+        younger += so_old;
+    }
+    MUST(members <= younger && younger <= count);
+    t->members = members;
     return BW_OK;
 }
 
+/* Rules 1 and 2: who comes before us, from the first behind `turn` to ours, around. */
 static bw_status count_members(turn *t, const manifest *m)
 {
-    BW_TRY(count_younger(t, m));
-    t->is_member = false;
-    t->members = t->before = 0;
-    t->slots_ns = 0;
-    const int64_t own_slot = slot(t);
-    const uint32_t first = place_behind(m, m->turn);
+    uint32_t *is_member, *age;
+    BW_TRY(find_ages(t, m, &is_member, &age));
     const producer_entry *own = manifest_producer(m, t->id);
-    for (uint32_t i = 0; i < m->producer_count; i++) {
-        const producer_entry *e = &m->producers[i];
-        const uint64_t age = m->version - last_of(e);
-        if (!is_active(e) || age > AGE_PER_RANK * (uint64_t)m->producer_count + AGE_SPARE ||
-            age > AGE_PER_RANK * ((uint64_t)t->younger[age] + 1) + AGE_SPARE)
+    const uint32_t at = own != NULL ? (uint32_t)(own - m->producers) : 0;
+    t->is_member = own != NULL && age[at] != NO_AGE && is_member[age[at]];
+    t->before = 0;
+    t->slots_ns = 0;
+    if (own == NULL)
+        return BW_OK;
+    const int64_t own_slot = slot(t);
+    const uint32_t count = m->producer_count, first = place_behind(m, m->turn);
+    for (uint32_t i = first < count ? first : 0; i != at; i = i + 1 < count ? i + 1 : 0) {
+        if (age[i] == NO_AGE || !is_member[age[i]])
             continue;
-        t->members++;
-        if (e == own) {
-            t->is_member = true;
-        } else if (own != NULL && comes_before(i, first, (uint32_t)(own - m->producers))) {
-            const int64_t its = e->slot_ms * NS_PER_MS;
-            t->before++;
-            t->slots_ns += its < own_slot ? own_slot : its > 8 * own_slot ? 8 * own_slot : its;
-        }
+        const int64_t its = m->producers[i].slot_ms * NS_PER_MS;
+        t->before++;
+        t->slots_ns += its < own_slot ? own_slot : its > 8 * own_slot ? 8 * own_slot : its;
     }
     MUST(t->before <= t->members);
     if (!t->is_member)
@@ -274,9 +280,9 @@ void turn_open(turn *t, view id, uint32_t tail_cap, int64_t put_ns)
 
 void turn_close(turn *t)
 {
-    mem_free(t->younger);
-    t->younger = NULL;
-    t->younger_capacity = 0;
+    mem_free(t->scratch);
+    t->scratch = NULL;
+    t->scratch_capacity = 0;
 }
 
 /* Rule 9, after a version became known at about `since_ns`: ours comes `before` turns later. */

@@ -34,8 +34,8 @@ typedef struct turn {
     view id;
     uint32_t tail_cap;
     turn_latency get, put;
-    uint32_t *younger; /* scratch: by age, how many are younger */
-    size_t younger_capacity;
+    uint32_t *scratch; /* by age, whether it is a member's; by producer, its age */
+    size_t scratch_capacity;
 
     /* of the newest version held */
     uint64_t version;

@@ -85,30 +85,30 @@ static void seal_items(uint8_t *frame, size_t size, uint32_t count, bool lengths
     uint64_t end = frame_table_end(count), stored = 0, plain = 0;
     for (uint32_t i = 0; i < count; i++) {
         uint8_t *row = frame + FRAME_HEAD_BYTES + (size_t)FRAME_ITEM_BYTES * i;
-        const uint64_t at = align64(end), bytes = wire_load_u32(row);
+        const uint64_t at = align64(end), bytes = load_u32(row);
         const bool pad = (row[12] & 1) != 0;
         if (!pad && at <= size && bytes <= size - at)
-            wire_store_u32(row + 8, crc32c(0, frame + at, (size_t)bytes));
+            store_u32(row + 8, crc32c(0, frame + at, (size_t)bytes));
         end = at + bytes;
         stored += bytes;
-        plain += wire_load_u32(row + 4);
+        plain += load_u32(row + 4);
     }
     if (lengths) {
-        wire_store_u64(frame + AT_FRAMED, end);
-        wire_store_u64(frame + AT_FRAMED + 8, plain);
-        wire_store_u64(frame + AT_FRAMED + 16, stored);
+        store_u64(frame + AT_FRAMED, end);
+        store_u64(frame + AT_FRAMED + 8, plain);
+        store_u64(frame + AT_FRAMED + 16, stored);
     }
 }
 
 static void seal(uint8_t *frame, size_t size)
 {
-    const uint32_t count = wire_load_u32(frame + AT_ITEMS);
+    const uint32_t count = load_u32(frame + AT_ITEMS);
     if (count == 0 || count > ITEMS || frame_table_end(count) > size)
         return;
     seal_items(frame, size, count, (frame[AT_CRC] & 1) != 0);
     const uint32_t crc = crc32c(crc32c(0, frame, AT_CRC), frame + FRAME_HEAD_BYTES,
                                 (size_t)FRAME_ITEM_BYTES * count);
-    wire_store_u32(frame + AT_CRC, crc);
+    store_u32(frame + AT_CRC, crc);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

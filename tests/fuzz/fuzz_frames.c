@@ -28,7 +28,7 @@ static bw_status expect_next(expected *e, const framestream_options *o, view *fr
             return BW_END;
         if (left < LENGTH_BYTES)
             return BW_INPUT_BAD;
-        const uint32_t length = wire_load_u32(e->at);
+        const uint32_t length = load_u32(e->at);
         if (length > o->frame_bytes_max || length > left - LENGTH_BYTES)
             return BW_INPUT_BAD;
         *frame = view_of(e->at + LENGTH_BYTES, length);

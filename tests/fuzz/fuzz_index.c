@@ -59,8 +59,8 @@ static void walk(const tokenfile *t, const uint8_t *index, int32_t *out)
     uint64_t token = 0, sequence = 0;
     for (uint64_t d = 0; d < t->documents; d++) {
         int32_t position = 0;
-        for (const uint64_t end = wire_load_u64(starts + 8 * (d + 1)); sequence < end; sequence++)
-            for (uint32_t i = wire_load_u32(lengths + 4 * sequence); i > 0; i--) {
+        for (const uint64_t end = load_u64(starts + 8 * (d + 1)); sequence < end; sequence++)
+            for (uint32_t i = load_u32(lengths + 4 * sequence); i > 0; i--) {
                 PROMISE(token < t->tokens);
                 out[token++] = position++;
             }

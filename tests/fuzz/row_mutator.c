@@ -53,8 +53,8 @@ static void count(uint8_t *data, size_t size, rng *r)
 {
     const size_t at = rng_below(r, size - 3);
     const uint32_t by = rng_below(r, 2) == 0 ? (uint32_t)row_bytes(r) : 1;
-    const uint32_t value = wire_load_u32(data + at);
-    wire_store_u32(data + at, rng_below(r, 2) == 0 ? value + by : value - by);
+    const uint32_t value = load_u32(data + at);
+    store_u32(data + at, rng_below(r, 2) == 0 ? value + by : value - by);
 }
 
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned int seed)

@@ -66,8 +66,8 @@ void object_try(const object_case *c, const uint8_t *data, size_t size)
     uint8_t *crc = copy + size - CRC_BYTES;
     const uint32_t chosen = slices[crc[0] % 4];
     if (crc[1] % 16 != 15)
-        wire_store_u64(copy + AT_BODY_BYTES, size - OBJECT_EXTRA_BYTES);
-    wire_store_u32(crc, crc32c(0, copy, size - CRC_BYTES));
+        store_u64(copy + AT_BODY_BYTES, size - OBJECT_EXTRA_BYTES);
+    store_u32(crc, crc32c(0, copy, size - CRC_BYTES));
     try_copy(c, copy, size, chosen);
     mem_free(copy);
 }

@@ -42,13 +42,13 @@ void put16(buf *b, size_t at, unsigned value)
 void put32(buf *b, size_t at, uint32_t value)
 {
     must(at + 4 <= b->size, "a place beyond the bytes");
-    wire_store_u32(b->data + at, value);
+    store_u32(b->data + at, value);
 }
 
 void put64(buf *b, size_t at, uint64_t value)
 {
     must(at + 8 <= b->size, "a place beyond the bytes");
-    wire_store_u64(b->data + at, value);
+    store_u64(b->data + at, value);
 }
 
 void grow(buf *b, size_t at, size_t bytes)
@@ -77,7 +77,7 @@ void reseal(buf *object)
 
 void reseal_frame(buf *frame)
 {
-    const uint32_t items = wire_load_u32(frame->data + 20);
+    const uint32_t items = load_u32(frame->data + 20);
     const size_t table = (size_t)FRAME_ITEM_BYTES * items;
     must(FRAME_HEAD_BYTES + table <= frame->size, "a frame without its table");
     put32(frame, 60, crc32c(crc32c(0, frame->data, 60), frame->data + FRAME_HEAD_BYTES, table));

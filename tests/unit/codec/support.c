@@ -17,8 +17,8 @@
 void reseal(buf *object)
 {
     assert_true(object->size >= OBJECT_EXTRA_BYTES);
-    wire_store_u64(object->data + 8, object->size - OBJECT_EXTRA_BYTES);
-    wire_store_u32(object->data + object->size - 4, crc32c(0, object->data, object->size - 4));
+    store_u64(object->data + 8, object->size - OBJECT_EXTRA_BYTES);
+    store_u32(object->data + object->size - 4, crc32c(0, object->data, object->size - 4));
 }
 
 bw_status recode_copy(view object, recode_fn recode, buf *out)

@@ -281,7 +281,7 @@ static void counts_beyond_the_bytes_ask_for_no_memory(void **state)
     assert_int_equal(block_decode(view_of(bytes, 20), SLICES, &b, NULL), BW_CORRUPT);
     for (size_t at = 0; at < 20; at += 4) {
         memset(bytes, 0, sizeof bytes);
-        wire_store_u32(bytes + at, UINT32_MAX);
+        store_u32(bytes + at, UINT32_MAX);
         assert_int_equal(block_decode(view_of(bytes, 20), SLICES, &b, NULL), BW_CORRUPT);
     }
 }
@@ -295,8 +295,8 @@ static void counts_must_agree(void **state)
     /* Two of three lengths: side bytes are left over. */
     assert_int_equal(block_decode(view_of(bytes.data, bytes.size), 2, &b, NULL), BW_CORRUPT);
     /* "a" and "b" of "abc". */
-    wire_store_u32(bytes.data + HAND_IDS, 1);
-    wire_store_u32(bytes.data + HAND_IDS + 4, 2);
+    store_u32(bytes.data + HAND_IDS, 1);
+    store_u32(bytes.data + HAND_IDS + 4, 2);
     assert_int_equal(decode_hand(&bytes), BW_CORRUPT);
     buf_free(&bytes);
     /* An id, then a shape, without records; then a record too many. */

@@ -54,9 +54,9 @@ static bw_status verify(const buf *frame, size_t size, const frame_head *expecte
 
 static void reseal_frame(buf *frame)
 {
-    const uint32_t count = wire_load_u32(frame->data + 20);
-    wire_store_u32(frame->data + 60, crc32c(crc32c(0, frame->data, 60), frame->data + 64,
-                                            (size_t)FRAME_ITEM_BYTES * count));
+    const uint32_t count = load_u32(frame->data + 20);
+    store_u32(frame->data + 60, crc32c(crc32c(0, frame->data, 60), frame->data + 64,
+                                       (size_t)FRAME_ITEM_BYTES * count));
 }
 
 static void offsets_follow_the_page(void **state)
@@ -210,7 +210,7 @@ static bw_status recode(view bytes, buf *out)
     buf copy;
     buf_init(&copy, bytes.size);
     buf_put(&copy, bytes.data, bytes.size);
-    const uint32_t count = wire_load_u32(copy.data + 20);
+    const uint32_t count = load_u32(copy.data + 20);
     if (count <= (bytes.size - FRAME_HEAD_BYTES) / FRAME_ITEM_BYTES)
         reseal_frame(&copy);
     const bw_status status =

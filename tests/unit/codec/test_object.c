@@ -83,8 +83,8 @@ static void the_length_must_be_exact(void **state)
     buf object;
     make(&object, OBJECT_HINT, 24);
     for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++) {
-        wire_store_u64(object.data + 8, lengths[i]);
-        wire_store_u32(object.data + object.size - 4, crc32c(0, object.data, object.size - 4));
+        store_u64(object.data + 8, lengths[i]);
+        store_u32(object.data + object.size - 4, crc32c(0, object.data, object.size - 4));
         assert_int_equal(open_it(&object, OBJECT_HINT), BW_CORRUPT);
     }
     buf_free(&object);

@@ -304,9 +304,9 @@ static void rows_of_packed_items(void **state)
     assert_int_equal(frame_unpack(view_of(frame.data, frame.size), rows, 3, out, NULL), BW_OK);
     assert_true(out[0] == 'a' && out[299] == 'a' && out[320] == 'a' && out[619] == 'a');
     /* A row that claims more than its bytes allow is refused before anything is taken for it. */
-    wire_store_u32(frame.data + FRAME_HEAD_BYTES + 4, sizeof good * PACKED_RATIO_MAX + 1);
+    store_u32(frame.data + FRAME_HEAD_BYTES + 4, sizeof good * PACKED_RATIO_MAX + 1);
     const uint32_t crc = crc32c(crc32c(0, frame.data, 60), frame.data + 64, 48);
-    wire_store_u32(frame.data + 60, crc);
+    store_u32(frame.data + 60, crc);
     bw_error error;
     assert_int_equal(frame_decode_head(view_of(frame.data, frame.size), &head, rows, 3, &error),
                      BW_CORRUPT);

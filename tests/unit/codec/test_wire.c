@@ -28,11 +28,11 @@ static void numbers_read_back(void **state)
     assert_true(view_equal(wire_text16(&r), view_text("bc")));
     assert_true(wire_done(&r));
     uint8_t stored[8];
-    wire_store_u64(stored, 0x0102030405060708);
-    assert_true(wire_load_u64(stored) == 0x0102030405060708);
+    store_u64(stored, 0x0102030405060708);
+    assert_true(load_u64(stored) == 0x0102030405060708);
     assert_int_equal(stored[0], 8);
-    wire_store_u16(stored, 0xabcd);
-    assert_int_equal(wire_load_u16(stored), 0xabcd);
+    store_u16(stored, 0xabcd);
+    assert_int_equal(load_u16(stored), 0xabcd);
 }
 
 static void reading_past_the_end_is_sticky(void **state)

@@ -181,7 +181,7 @@ static void reads_that_fail(void **state)
     uint8_t *copy = mem_dup(bytes, size);
     assert_non_null(copy);
     copy[4] = 2;
-    wire_store_u32(copy + size - 4, crc32c(0, copy, size - 4));
+    store_u32(copy + size - 4, crc32c(0, copy, size - 4));
     assert_int_equal(mem_space_set(s.w.space, key.text, copy, size), BW_OK);
     assert_int_equal(opens(&s.w, &error), BW_FORMAT);
     mem_free(copy);
@@ -227,7 +227,7 @@ static void a_manifest_of_another_namespace_is_met(void **state)
     uint8_t *copy = mem_dup(bytes, size);
     assert_non_null(copy);
     copy[OBJECT_HEAD_BYTES] ^= 1; /* the uuid */
-    wire_store_u32(copy + size - 4, crc32c(0, copy, size - 4));
+    store_u32(copy + size - 4, crc32c(0, copy, size - 4));
     assert_int_equal(mem_space_set(s.w.space, "manifest/00000000000000000003.manifest", copy, size),
                      BW_OK);
     assert_int_equal(opens(&s.w, &error), BW_CHAIN_BLOCKED);
