@@ -17,7 +17,7 @@
 
 #define BENCH_ROWS_MAX 192u
 #define BENCH_PATH_MAX 4096u
-#define BENCH_ROUNDS_MAX 64u
+#define BENCH_ROUNDS_MAX 512u
 #define BENCH_SERIES_MAX 64u
 
 /** Which number of a row its limit judges. */

@@ -10,8 +10,8 @@
 
 #include <stdio.h>
 
-#define TURN_COMMITS 20u
-#define ROUNDS_TIMES 4u
+#define TURN_COMMITS 5u
+#define ROUNDS_TIMES 32u
 
 typedef struct state_side {
     rig rig;
