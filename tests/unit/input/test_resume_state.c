@@ -11,6 +11,19 @@ static const resume example = {.kind = RESUME_TEXT,
                                .at = 0,
                                .base = 42};
 
+static void assert_same(const resume *a, const resume *b)
+{
+    assert_int_equal(a->kind, b->kind);
+    assert_string_equal(a->fingerprint, b->fingerprint);
+    assert_int_equal(a->document, b->document);
+    assert_int_equal(a->at, b->at);
+    assert_int_equal(a->index, b->index);
+    assert_int_equal(a->epoch, b->epoch);
+    assert_int_equal(a->taken, b->taken);
+    assert_int_equal(a->skipped, b->skipped);
+    assert_int_equal(a->base, b->base);
+}
+
 static void test_round_trip(void **state)
 {
     (void)state;
@@ -22,7 +35,7 @@ static void test_round_trip(void **state)
         resume_encode(&state_in, text, &size);
         assert_true(size < RESUME_BYTES_MAX);
         assert_int_equal(resume_decode(text, size, &state_out, NULL), BW_OK);
-        assert_memory_equal(&state_in, &state_out, sizeof state_in);
+        assert_same(&state_in, &state_out);
     }
     resume records = {.kind = RESUME_TOKENS,
                       .fingerprint = "0123456789abcdef0123456789abcdef",
@@ -37,7 +50,7 @@ static void test_round_trip(void **state)
     resume_encode(&records, text, &size);
     assert_int_equal(size, 251);
     assert_int_equal(resume_decode(text, size, &back, NULL), BW_OK);
-    assert_memory_equal(&records, &back, sizeof back);
+    assert_same(&records, &back);
     records = (resume){.kind = RESUME_TAR,
                        .fingerprint = "0123456789abcdef0123456789abcdef",
                        .document = 3,
