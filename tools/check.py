@@ -28,10 +28,9 @@ JOBS = str(os.cpu_count() or 2)
 C_FOLDERS = ["include", "src", "cli", "tests", "bench", "examples", "sim"]
 
 # Suites that the complete build must have; one that runs no test fails.
-# Run together, for their tests mostly wait: for keys that end, servers that are slow.
-WAITING = "http store_net store_s3 store_azure store_gcs"
-UNIT_SUITES = [*"base codec payload input store protocol client api".split(), WAITING]
-SUITES = UNIT_SUITES + ["contract", "golden", "fuzz", "hostile", "sim", "cli", "teststore"]
+UNIT_SUITES = "base codec payload input store protocol client api http store_net store_s3 store_azure store_gcs".split()
+SUITES = UNIT_SUITES + "contract golden fuzz hostile sim cli teststore".split()
+THREADED_SUITES = "store contract client api http store_net store_s3 store_azure store_gcs teststore".split()
 COVERED_LAYERS = ["codec", "protocol"]
 COVERAGE_PERCENT_MIN = 98
 # What is lacking to 100 is printed, with its reason where one is known.
@@ -65,18 +64,19 @@ def configure(run, name, compiler, options, targets=(), suites=()):
     return str(folder) if run.step(words) else None
 
 
-def run_suite(run, folder, suite):
-    """Runs a suite (or several, with blanks) of a build folder and counts the tests inside its programs."""
+def run_suites(run, folder, suites):
+    """Runs suites of a build folder together, for their tests mostly wait: for threads, for keys that end, for servers
+    that are slow. Counts the tests inside their programs, by suite."""
     log = pathlib.Path(folder) / "meson-logs" / "testlog.json"
     log.unlink(missing_ok=True)
-    processes = str(4 * int(JOBS)) if suite == WAITING else JOBS
-    names = [word for name in suite.split() for word in ("--suite", name)]
+    names = [word for suite in suites for word in ("--suite", suite)]
     code, output = run.command(
-        ["meson", "test", "-C", folder, "--no-rebuild", "--num-processes", processes, *names],
+        ["meson", "test", "-C", folder, "--no-rebuild", "--num-processes", str(3 * int(JOBS)), *names],
         {"ASAN_OPTIONS": "handle_segv=2"})  # else cmocka's handler hides the report
-    total = Count()
+    counts = {suite: Count() for suite in suites}
     programs = log.read_text(encoding="utf-8").splitlines() if log.is_file() else []
     for program in map(json.loads, programs):
+        suite = re.match(r"[^:]*:(\w+) / ", program["name"]).group(1)
         printed = program.get("stdout", "") + "\n" + program.get("stderr", "")
         count, complaint = counted(printed, program["returncode"])
         tell_skipped(program["name"], count)
@@ -84,14 +84,15 @@ def run_suite(run, folder, suite):
             complaint = program["result"]
             count.failed += 1
         if complaint:
-            print(f"    FAILED: {suite}/{program['name']}: {complaint}\n{excerpt(printed)}", flush=True)
-        total.add(count)
-    run.count.add(total)
-    if not programs:
-        run.fail(f"suite {suite} ran no test\n{tail(output, 5)}")
-    elif code != 0 and total.failed == 0:
-        run.fail(f"suite {suite}: meson test exit {code}\n{tail(output)}")
-    return total
+            print(f"    FAILED: {program['name']}: {complaint}\n{excerpt(printed)}", flush=True)
+        counts[suite].add(count)
+    for suite, count in counts.items():
+        run.count.add(count)
+        if count.passed + count.failed == 0:
+            run.fail(f"suite {suite} ran no test\n{tail(output, 5)}")
+    if code != 0 and not any(count.failed for count in counts.values()):
+        run.fail(f"meson test exit {code}\n{tail(output)}")
+    print("    " + ", ".join(f"{suite} {count.passed}" for suite, count in counts.items()), flush=True)
 
 
 def suites_of_build(compiler, options, suites):
@@ -99,8 +100,7 @@ def suites_of_build(compiler, options, suites):
     def section(run):
         folder = configure(run, run.name, compiler, options)
         if folder:
-            counts = [(suite, run_suite(run, folder, suite)) for suite in suites]
-            print("    " + ", ".join(f"{suite} {count.passed}" for suite, count in counts))
+            run_suites(run, folder, suites)
     return section
 
 
@@ -292,8 +292,7 @@ def coverage_section(run):
         return
     for old in pathlib.Path(folder).rglob("*.gcda"):
         old.unlink()
-    for suite in COVERED_LAYERS + ["golden"]:
-        run_suite(run, folder, suite)
+    run_suites(run, folder, COVERED_LAYERS + ["golden"])
     # The simulator runs the same objects, and judges what they do.
     run.tests([f"{folder}/sim/bw-sim", "--from", "1000", "--seeds", "60", "--jobs", JOBS])
     reasons = uncovered_reasons()
@@ -399,8 +398,8 @@ def aarch64_section(run):
     files = [path for layer in ("base", "codec") for path in (ROOT / "tests/unit" / layer).glob("test_*.c")]
     names = [str(path.relative_to(ROOT).with_suffix("")) for path in files] + ["tests/golden/test_golden"]
     folder = run.step(["sh", "tools/setup", "--full"]) and configure(run, run.name, "gcc", AARCH64, names)
-    for suite in ("base", "codec", "golden") if folder else ():
-        print(f"    {suite} {run_suite(run, folder, suite).passed}")
+    if folder:
+        run_suites(run, folder, ["base", "codec", "golden"])
 
 
 # ---- the table ---------------------------------------------------------------------------------
@@ -446,7 +445,7 @@ SECTIONS: List[Section] = [
     Section("asan", "address and undefined-behaviour sanitizers, every suite", 14, 20,
             suites_of_build("gcc", ASAN, SUITES)),
     Section("tsan", "clang, warnings are errors, thread sanitizer: what has threads", 9, 20,
-            suites_of_build("clang", TSAN, [WAITING, *"store contract client api teststore".split()])),
+            suites_of_build("clang", TSAN, THREADED_SUITES)),
     Section("coverage", "codec and protocol: lines and branches that tests take", 6, 8,
             coverage_section),
     Section("fuzz", "libFuzzer on every decoder, 3 s each; coverage of each by its corpus", 8, 60,
