@@ -89,7 +89,9 @@ def main() -> None:
     rank, world = dist.get_rank(), dist.get_world_size()
     saving = dist.new_group(backend="gloo")
     arguments.folder.mkdir(parents=True, exist_ok=True)
-    model = DistributedDataParallel(GPT(VOCABULARY + 1, arguments.seq_len))
+    # Else the layout of what is summed changes after a process's first step, and with it how the sums are rounded: the
+    # first step after a restart would not be the one that it was.
+    model = DistributedDataParallel(GPT(VOCABULARY + 1, arguments.seq_len), find_unused_parameters=True)
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
     state = State(model, optimizer)
     log = open(arguments.folder / f"log-{world}-{rank}.jsonl", "a", encoding="ascii", buffering=1)
