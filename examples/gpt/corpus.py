@@ -44,7 +44,8 @@ def tokenizer():  # type: ignore[no-untyped-def]
 
     found = importlib.util.find_spec("dashscope")
     if found is None or found.origin is None:
-        raise SystemExit("the tokenizer's merges are in a package: pip install tiktoken && pip install --no-deps dashscope")
+        raise SystemExit("the tokenizer's merges are in a package: "
+                         "pip install tiktoken && pip install --no-deps dashscope")
     lines = (Path(found.origin).parent / "resources" / "qwen.tiktoken").read_bytes().splitlines()
     ranks = {base64.b64decode(token): int(rank) for token, rank in (line.split() for line in lines if line)}
     return tiktoken.Encoding("python", pat_str=PATTERN, special_tokens={},

@@ -165,7 +165,7 @@ def resize(story: Story, reference: dict, steps: int) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--small", action="store_true", help="2 ranks, 2 producers, one kill, no change of size: a minute")
+    parser.add_argument("--small", action="store_true", help="2 ranks, 2 producers, one kill, no resize: a minute")
     parser.add_argument("--folder", type=Path, help="where everything is kept; default: a temporary one, removed")
     arguments = parser.parse_args()
     folder = arguments.folder or Path(tempfile.mkdtemp(prefix="batchweave-gpt-"))

@@ -145,7 +145,8 @@ class Decoded(torch.utils.data.IterableDataset):
     def __iter__(self):
         worker = torch.utils.data.get_worker_info()
         rng = np.random.default_rng(worker.id)
-        for number, item in enumerate(groups(worker.id, worker.num_workers, self.steps // worker.num_workers * ITEMS), 1):
+        items = self.steps // worker.num_workers * ITEMS
+        for number, item in enumerate(groups(worker.id, worker.num_workers, items), 1):
             if number % ITEMS == 0:
                 time.sleep(rng.exponential(0.02))
             yield {name: torch.from_numpy(array) for name, array in item.items()}
@@ -164,7 +165,8 @@ def main() -> None:
     folder = Path(tempfile.mkdtemp(prefix="batchweave-video-"))
     url = f"file://{folder}/frames"
     bw.init(url, dp=DP, items=ITEMS, producers=WORKERS)
-    producers = [subprocess.Popen([sys.executable, __file__, "--work", url, str(n), str(steps)]) for n in range(WORKERS)]
+    producers = [subprocess.Popen([sys.executable, __file__, "--work", url, str(n), str(steps)])
+                 for n in range(WORKERS)]
     try:
         with Loader(url) as loader:
             ours = train(loader, steps)

@@ -34,10 +34,10 @@ class S3rver(realservers.S3Server):
     keys = ("S3RVER", "S3RVER")
 
     def program(self):
-        return self.folder() / "node_modules" / ".bin" / "s3rver"
+        return self.folder() / "bin" / "s3rver"
 
     def install(self):
-        realservers.npm_install(f"s3rver@{self.version}", self.folder())
+        realservers.npm_install(f"s3rver@{self.version}", self.folder(), "s3rver/bin/s3rver.js", self.program())
 
     def words(self, data, port, tls):
         return [self.program(), "-a", "127.0.0.1", "-p", port, "-d", data, "--configure-bucket", realservers.BUCKET]

