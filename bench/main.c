@@ -33,6 +33,9 @@ static const bench_group groups[] = {
     {"restart", "from opening a namespace of 10^5 steps to the first item", bench_restart},
     {"objects", "processor time of requests to an object store, beside bare libcurl",
      bench_objects},
+    {"reads", "requests and bytes of ranks on an object store, counted by it", bench_reads},
+    {"polling", "what ranks and producers that wait ask of an object store", bench_polling},
+    {"tail", "training steps where some requests of an object store are slow", bench_tail},
     {"requests", "requests and bytes of a rank, counted by strace", bench_requests},
     {"lifecycle", "bytes on the store while checkpoints advance, for 1,010 steps", bench_lifecycle},
 };

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -35,6 +36,9 @@ bw_status remote_start(remote *r, const char *program, bw_error *error)
 {
     int ends[2];
     *r = (remote){0};
+    /* The server looks at signatures only when it is given keys: what is measured is this side. */
+    (void)setenv("AWS_ACCESS_KEY_ID", "bench", 0);
+    (void)setenv("AWS_SECRET_ACCESS_KEY", "bench", 0);
     if (access(program, X_OK) != 0)
         return bench_failed(error, program);
     if (pipe2(ends, O_CLOEXEC) != 0)
