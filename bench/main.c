@@ -35,6 +35,8 @@ static const bench_group groups[] = {
      bench_objects},
     {"reads", "requests and bytes of ranks on an object store, counted by it", bench_reads},
     {"polling", "what ranks and producers that wait ask of an object store", bench_polling},
+    {"scaling", "many producers on an object store against few, and against its bandwidth",
+     bench_scaling},
     {"tail", "training steps where some requests of an object store are slow", bench_tail},
     {"requests", "requests and bytes of a rank, counted by strace", bench_requests},
     {"lifecycle", "bytes on the store while checkpoints advance, for 1,010 steps", bench_lifecycle},
