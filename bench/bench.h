@@ -136,6 +136,7 @@ bw_status bench_reads(bench *b, bw_error *error);
 bw_status bench_polling(bench *b, bw_error *error);
 bw_status bench_scaling(bench *b, bw_error *error);
 bw_status bench_tail(bench *b, bw_error *error);
+bw_status bench_latency(bench *b, bw_error *error);
 bw_status bench_requests(bench *b, bw_error *error);
 bw_status bench_lifecycle(bench *b, bw_error *error);
 

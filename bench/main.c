@@ -38,6 +38,8 @@ static const bench_group groups[] = {
     {"scaling", "many producers on an object store against few, and against its bandwidth",
      bench_scaling},
     {"tail", "training steps where some requests of an object store are slow", bench_tail},
+    {"latency", "commits and conditional writes on an object store, alone and loaded",
+     bench_latency},
     {"requests", "requests and bytes of a rank, counted by strace", bench_requests},
     {"lifecycle", "bytes on the store while checkpoints advance, for 1,010 steps", bench_lifecycle},
 };

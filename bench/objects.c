@@ -12,7 +12,6 @@
 
 #include "base/alloc.h"
 #include "base/crc32c.h"
-#include "store_s3/s3_store.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <sys/resource.h>
@@ -87,23 +86,6 @@ static bw_status run_side(void *context, double *us, bw_error *error)
     return BW_OK;
 }
 
-static bw_status open_store(const remote *r, s3_sign_body sign_body, store **out, bw_error *error)
-{
-    char endpoint[64];
-    (void)snprintf(endpoint, sizeof endpoint, "http://127.0.0.1:%" PRIu32, r->port);
-    const s3_options options = {
-        .bucket = REMOTE_BUCKET,
-        .prefix = "",
-        .endpoint = endpoint,
-        .region = "us-east-1",
-        .profile = "",
-        .ca_file = "",
-        .sign_body = sign_body,
-        .request_timeout_ns = 30 * NS_PER_S,
-    };
-    return s3_store_open(&options, out, error);
-}
-
 /* One kind of request. */
 typedef struct trial {
     const char *name;
@@ -139,7 +121,7 @@ static bw_status compare(bench *b, const remote *r, const trial *t, bw_error *er
     if (status == BW_OK)
         status = bare_new(&plan, &bare.bare, error);
     if (status == BW_OK)
-        status = open_store(r, t->sign_body, &ours.store, error);
+        status = remote_store(r, t->sign_body, &ours.store, error);
     if (status == BW_OK)
         status = bench_turns(bench_rounds(b, 2), (bench_side){run_side, &ours},
                              (bench_side){run_side, &bare}, &pair, error);

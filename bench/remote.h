@@ -5,6 +5,7 @@
 #define BENCH_REMOTE_H
 
 #include "bench.h"
+#include "store_s3/s3_store.h"
 #include <sys/types.h>
 
 #define REMOTE_BUCKET "bench"
@@ -18,6 +19,8 @@ typedef struct remote {
 bw_status remote_start(remote *r, const char *program, bw_error *error);
 void remote_stop(remote *r);
 
+/** A handle on the bucket, below any decorator. */
+bw_status remote_store(const remote *r, s3_sign_body sign_body, store **out, bw_error *error);
 /** Of the namespace `name`; `settings` of the scope store, as "hedge=false&…", or "". */
 #define REMOTE_URL_BYTES 512u
 void remote_url(const remote *r, const char *name, const char *settings,

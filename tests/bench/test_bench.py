@@ -91,6 +91,8 @@ ROWS = {
     "tail.bare.quiet.p99": None,
     "tail.bare.hedged.p99": None,
     "tail.bare.hedged.requests": ("value", "<=", 1.03),
+    **{f"latency.{what}.{load}.{share}": None
+       for what in ("create", "commit") for load in ("alone", "loaded") for share in ("p50", "p99")},
     "requests.per_rank_step": ("value", "<=", 1),
     "requests.bytes_per_payload": ("value", "<=", 1.005),
     "lifecycle.none.peak": None,
