@@ -14,6 +14,8 @@
 #define WALK_TIMEOUT_NS (30 * NS_PER_S)
 #define BEHIND_VERSIONS 8u
 #define FAILURE_PAUSE_NS (200 * NS_PER_MS)
+/* How soon a wait for an answer notices that it is to end. */
+#define ANSWER_LOOK_NS (20 * NS_PER_MS)
 
 struct follower {
     bw_space *space;
@@ -64,8 +66,8 @@ void follower_ask_load(follower *f)
     gate_open(&f->wake);
 }
 
-bw_status follower_answer(follower *f, uint64_t ticket, int64_t deadline_ns, manifest **out,
-                          bw_error *error)
+bw_status follower_answer(follower *f, uint64_t ticket, int64_t deadline_ns, const atomic_int *stop,
+                          manifest **out, bw_error *error)
 {
     for (;;) {
         const uint32_t seen = gate_ticket(&f->told);
@@ -84,7 +86,11 @@ bw_status follower_answer(follower *f, uint64_t ticket, int64_t deadline_ns, man
             return status;
         if (now() >= deadline_ns)
             return error_set(error, BW_TIMEOUT, "the newest manifest was not found out in time");
-        gate_wait(&f->told, seen, deadline_ns);
+        if (stop != NULL && atomic_load(stop) != 0)
+            return error_set(error, BW_INTERRUPTED,
+                             "the wait for the newest manifest was interrupted");
+        const int64_t look_ns = stop != NULL ? now() + ANSWER_LOOK_NS : TIME_NEVER;
+        gate_wait(&f->told, seen, look_ns < deadline_ns ? look_ns : deadline_ns);
     }
 }
 
