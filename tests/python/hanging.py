@@ -11,6 +11,14 @@ import urllib.parse
 from xml.sax.saxutils import escape
 
 
+class Server(http.server.ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 128  # an open comes with a dozen connections at once
+
+    def handle_error(self, request, client_address):
+        """Whoever asked does not wait for the answer any more."""
+
+
 class Store:
     """`hangs` (method, path) -> bool says which requests are not answered; `held` is set once one was not."""
 
@@ -19,9 +27,7 @@ class Store:
         self.hangs = lambda method, path: False
         self.held, self.released = threading.Event(), threading.Event()
         handler = type("Handler", (Handler,), {"store": self})
-        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
-        self.server.daemon_threads = True
-        self.server.handle_error = lambda *_: None  # whoever asked does not wait for the answer any more
+        self.server = Server(("127.0.0.1", 0), handler)
         self.thread = threading.Thread(target=self.server.serve_forever, args=(0.05,), daemon=True)
         self.thread.start()
 
@@ -51,6 +57,7 @@ class Store:
 
 class Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    wbufsize = -1  # head and body in one packet: the second would wait for the first one's acknowledgement
     store: Store
 
     def log_message(self, *_):

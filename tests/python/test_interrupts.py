@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The BatchWeave authors
 # SPDX-License-Identifier: Apache-2.0
-"""Ctrl-C in every wait, on a store that does not answer: the exception comes at once, and nothing of an open goes on."""
+"""Ctrl-C in every wait, on a store that does not answer: the exception comes at once, nothing of an open goes on."""
 
 import os
 import signal
