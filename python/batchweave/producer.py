@@ -23,8 +23,6 @@ T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 Batch = Union[Mapping[str, Any], Sequence[Any]]
 
-COMMITTED, BLOCKED, UNKNOWN, FENCED, FAILED = 2, 3, 4, 5, 6
-
 
 class Indexed(Protocol[T_co]):
     """An input that is entered at any place: list, numpy array, batchweave.sources."""
@@ -207,17 +205,17 @@ class Producer:
     def _hear(self, timeout: float = 0.0) -> List[Commit]:
         commits = []
         for kind, token, step, version, message in self.core.events(timeout):
-            if kind == COMMITTED:
+            if kind == _core.EVENT_COMMITTED:
                 self.blocked = None
                 commit = Commit(step, self._waiting.pop(token), version)
                 commits.append(commit)
                 for listener in self._listeners:
                     listener(commit)
-            elif kind == BLOCKED:
+            elif kind == _core.EVENT_BLOCKED:
                 self.blocked = message
-            elif kind == FENCED:
+            elif kind == _core.EVENT_FENCED:
                 raise Fenced(message or f"a newer process opened producer {self.id!r}")
-            elif kind == FAILED:
+            elif kind == _core.EVENT_FAILED:
                 raise Failed(message or f"producer {self.id!r} failed")
         return commits
 
