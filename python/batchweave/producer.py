@@ -7,6 +7,7 @@ from __future__ import annotations
 import itertools
 import json
 import os
+import warnings
 from types import TracebackType
 from typing import (Any, Callable, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Protocol, Sequence,
                     Tuple, Type, TypeVar, Union, cast)
@@ -266,6 +267,19 @@ class Producer:
                 self.flush()
         finally:
             self.close()
+
+    def __del__(self) -> None:
+        """Nobody can publish what is left any more; whoever forgot `with` or flush hears of it."""
+        core = self.__dict__.get("_core")  # absent where the constructor raised
+        if core is None or self._process != os.getpid():
+            return
+        told = json.loads(core.stats())
+        left = told["batches_put"] - told["batches_committed"]
+        if left > 0:
+            warnings.warn(f"producer {self.id!r} was dropped with {left} unpublished batch{'es' if left > 1 else ''}: a "
+                          f"restart makes what lies beyond offset {told['offset_committed']} again; use `with`, or "
+                          "flush() and close()", ResourceWarning, stacklevel=2, source=self)
+        self.close()
 
     def __reduce__(self) -> Tuple[Any, ...]:
         raise TypeError("a producer cannot be pickled: open one with an id of its own in the other process")
