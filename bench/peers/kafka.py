@@ -26,7 +26,7 @@ import side
 STAMP = struct.Struct("<QI")
 MODES = ("strict", "strict_tx", "sliced")
 IN_FLIGHT_BYTES, IN_FLIGHT_MAX = 64_000_000, 5
-TIMEOUT_S = 180
+TIMEOUT_S = 120
 # Of a batch of one record, with the marker of its transaction: what a fetch that ends between batches has beside them.
 OVERHEAD_BYTES = 160
 FETCH_BYTES = 1 << 20
@@ -36,7 +36,7 @@ def producer_settings(plan: dict[str, Any], name: str) -> dict[str, Any]:
     settings = {
         "bootstrap.servers": plan["address"], "acks": "all", "enable.idempotence": True, "linger.ms": 0,
         "compression.type": "none", "message.max.bytes": 400_000_000, "queue.buffering.max.kbytes": 2_097_151,
-        "request.timeout.ms": 120_000, "delivery.timeout.ms": TIMEOUT_S * 1000, "log_level": 3,
+        "request.timeout.ms": 60_000, "delivery.timeout.ms": TIMEOUT_S * 1000, "log_level": 3,
     }
     if plan["mode"] != "strict":
         settings |= {"transactional.id": name, "transaction.timeout.ms": TIMEOUT_S * 1000}
@@ -93,16 +93,18 @@ def admin(plan: dict[str, Any]) -> Any:
 
 
 def make_topics(plan: dict[str, Any], topics: dict[str, int]) -> None:
+    client = admin(plan)  # the futures fail when it goes
     from confluent_kafka.admin import NewTopic
 
-    made = admin(plan).create_topics([NewTopic(name, count, 1, config={"max.message.bytes": "400000000"})
+    made = client.create_topics([NewTopic(name, count, 1, config={"max.message.bytes": "400000000"})
                                       for name, count in topics.items()], operation_timeout=60)
     for future in made.values():
         future.result()
 
 
 def drop_topics(plan: dict[str, Any], topics: dict[str, int]) -> None:
-    for future in admin(plan).delete_topics(list(topics), operation_timeout=60).values():
+    client = admin(plan)
+    for future in client.delete_topics(list(topics), operation_timeout=60).values():
         future.result()
 
 
@@ -177,7 +179,6 @@ def in_threads(count: int, work: Callable[[int], None]) -> None:
 
 def produce(plan: dict[str, Any]) -> dict[str, Any]:
     library, _ = library_of(plan)
-    admin(plan)
     make_topics(plan, topics_of(plan))
     payload = Payload(plan)
     settings = producer_settings(plan, "")
@@ -292,7 +293,6 @@ def orders(plan: dict[str, Any]) -> dict[str, Any]:
     library = librdkafka.use(kafkainstall.install() / "client")
     plan = plan | {"mode": "strict"}
     topics = [f"{plan['topic']}-{source}" for source in "ab"]
-    admin(plan)
     make_topics(plan, {topic: 1 for topic in topics})
     seen: list[list[tuple[int, int]]] = [[] for _ in range(plan["ranks"])]
 
