@@ -142,4 +142,6 @@ class Experiment:
     plots: Sequence[Plot] = ()
     paper_values: Sequence[PaperValue] = ()
     remarks: Sequence[str] = ()      # what it is not; printed with the results
+    losses: Callable[[Results], Sequence[str]] | None = None   # where another side is better; stands first
+    headline: Callable[[Results], str | None] | None = None    # one number, for the README
     needs: frozenset[str] = frozenset({"release"})   # of context.PARTS: what is prepared for it

@@ -11,9 +11,10 @@ import tempfile
 import time
 from typing import Any, Iterator, Sequence
 
-from compare import collect, context, machine, raw, registry
+from compare import collect, context, limits, machine, output, raw, registry
 from compare.experiment import Experiment
 from compare.judge import MISSED, OPEN, judge
+from compare.report import Told
 from compare.results import Results
 
 OUT = context.ROOT / "build" / "compare"
@@ -95,6 +96,11 @@ def verdicts(experiment: Experiment, record: "dict[str, Any] | None", counted_on
 def run_all(wanted: Sequence[Experiment], options: argparse.Namespace, store: raw.Store) -> int:
     """The number of experiments that were not completed."""
     commit, progress, stopped = raw.commit(), Progress(wanted, options.mode), 0
+    if options.mode != "gate" and (options.again or not limits.done(store, options.mode, commit)):
+        print("bench: limits of the machine", file=sys.stderr)
+        context.prepare(frozenset({"release"}))
+        with folders() as own:
+            limits.measure(store, options.mode, commit, *own)
     for experiment in wanted:
         key = raw.key(experiment.id, options.mode, registry.sources(experiment))
         if not options.again and store.done(experiment.id, options.mode, commit, key):
@@ -130,6 +136,13 @@ def main(words: Sequence[str]) -> int:
     store = raw.Store(options.out / "raw")
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     stopped = 0 if options.report else run_all(wanted, options, store)
+    told = [Told(experiment, store.read(experiment.id, options.mode))
+            for experiment in (experiments if options.publish or options.report else wanted)]
+    if options.mode != "gate":
+        output.write(told, store.read(limits.ID, options.mode), options.out)
+        print(f"bench: {options.out / 'report.md'}, {options.out / 'report.html'}", file=sys.stderr)
+    if options.publish:
+        output.publish(told, store.read(limits.ID, options.mode), context.ROOT)
     gate = options.mode == "gate"
     words_told = [word for experiment in wanted
                   for word in verdicts(experiment, store.read(experiment.id, options.mode), gate)]
