@@ -84,8 +84,8 @@ class Context:
     @contextlib.contextmanager
     def teststore(self, *options: str, **config: Any) -> Iterator[TestStore]:
         """With settings as of POST /_control: latency, bandwidth, rules."""
-        words = [self.build / "bench" / "teststore" / "batchweave-teststore", "--with-parent", "--container", "bkt",
-                 *options]
+        program = str(self.build / "bench" / "teststore" / "batchweave-teststore")
+        words = [program, "--with-parent", "--container", "bkt", *options]
         if config:
             words += ["--config", json.dumps(config)]
         process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)

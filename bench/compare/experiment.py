@@ -8,7 +8,6 @@ nothing is measured (arithmetic, a model).
 """
 
 import dataclasses
-import pathlib
 from typing import Any, Callable, Iterator, Mapping, Sequence, TYPE_CHECKING
 
 from compare.results import Results, Spread
@@ -42,7 +41,7 @@ class Side:
     does); `read` makes the row of what programs print that know nothing of this."""
 
     name: str
-    command: Sequence[str | pathlib.Path] = ()
+    command: Sequence[object] = ()   # each word as str() makes it
     call: Callable[[], Row] | None = None
     settings: Settings = dataclasses.field(default_factory=dict)   # printed in the report, in any case
     why: str = ""                    # where these settings are recommended

@@ -14,7 +14,7 @@ ID = "limits"
 
 
 def measure(store: raw.Store, mode: str, commit: str, memory: pathlib.Path, disk: pathlib.Path) -> dict[str, Any]:
-    words = [ROOT / "build" / "bench" / "bw-bench", ID, "-o", "json", "--memory", memory, "--disk", disk]
+    words = [str(ROOT / "build" / "bench" / "bw-bench"), ID, "-o", "json", "--memory", str(memory), "--disk", str(disk)]
     if mode == "quick":
         words.append("--quick")
     done = subprocess.run(words, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False, timeout=300)

@@ -13,7 +13,7 @@ from typing import Any, Iterator, Sequence
 
 from compare import collect, context, limits, machine, output, raw, registry
 from compare.experiment import Experiment
-from compare.judge import MISSED, OPEN, judge
+from compare.judge import KEPT, MISSED, OPEN, judge
 from compare.report import Told
 from compare.results import Results
 
@@ -103,7 +103,8 @@ def run_all(wanted: Sequence[Experiment], options: argparse.Namespace, store: ra
             limits.measure(store, options.mode, commit, *own)
     for experiment in wanted:
         key = raw.key(experiment.id, options.mode, registry.sources(experiment))
-        if not options.again and store.done(experiment.id, options.mode, commit, key):
+        again = options.again or options.mode == "gate"
+        if not again and store.done(experiment.id, options.mode, commit, key):
             print(f"bench: {experiment.id}: is there, of this commit", file=sys.stderr)
             progress.done(experiment)
             continue
@@ -146,10 +147,12 @@ def main(words: Sequence[str]) -> int:
     gate = options.mode == "gate"
     words_told = [word for experiment in wanted
                   for word in verdicts(experiment, store.read(experiment.id, options.mode), gate)]
-    print(f"{words_told.count('kept')} bars kept, {words_told.count(MISSED)} missed, "
-          f"{words_told.count(OPEN)} not measured")
-    if gate and (stopped or MISSED in words_told or OPEN in words_told):
-        return 5
+    kept, missed, unknown = (words_told.count(word) for word in (KEPT, MISSED, OPEN))
+    if gate:
+        failed = missed + unknown + stopped
+        print(f"{kept} passed, {failed} failed")
+        return 5 if failed or not kept else 0
+    print(f"{kept} bars kept, {missed} missed, {unknown} not measured")
     return 4 if stopped else 0
 
 

@@ -69,8 +69,9 @@ def losses(all_told: Sequence[Told]) -> Iterator[Block]:
         for verdict in told.verdicts():
             if verdict.word == MISSED:
                 bar = verdict.bar
-                items.append(f"**{told.experiment.id}, missed**: {bar.what}: {with_unit(spread_text(verdict.value), bar.unit)}"
-                             f", bar {sign(bar.bound)} {bar.limit:g}. {bar.evidence or 'Why is not known yet.'}")
+                value = with_unit(spread_text(verdict.value), bar.unit)
+                items.append(f"**{told.experiment.id}, missed**: {bar.what}: {value}, bar {sign(bar.bound)} "
+                             f"{bar.limit:g}. {bar.evidence or 'Why is not known yet.'}")
         if told.record is not None and told.experiment.losses is not None:
             items += [f"{told.experiment.id}: {text}" for text in told.experiment.losses(told.results)]
     for told in all_told:
@@ -88,8 +89,8 @@ def bars(all_told: Sequence[Told]) -> Iterator[Block]:
     rows = [bar_row(told, verdict) for told in all_told for verdict in told.verdicts()]
     words = [row[-1].strip("*") for row in rows]
     yield Heading(2, "Bars")
-    yield Text(f"{words.count(KEPT)} kept, {words.count(MISSED)} missed, {words.count(OPEN)} not measured. Medians (least – "
-               "greatest) of the rounds; the median is judged. A ratio is of the two sides within a round.")
+    yield Text(f"{words.count(KEPT)} kept, {words.count(MISSED)} missed, {words.count(OPEN)} not measured. Medians "
+               "(least – greatest) of the rounds; the median is judged. A ratio is of the two sides within a round.")
     yield Table(["", "what", "measured", "bar", ""], rows)
 
 
@@ -148,7 +149,7 @@ def plot_numbers(plot: Plot, series: Sequence[Series]) -> Table:
         for line in series:
             at = list(line.x).index(x) if x in line.x else None
             found.append("–" if at is None else spread_text(
-                Spread(line.y[at], line.low[at] if line.low else line.y[at], line.high[at] if line.high else line.y[at])))
+                Spread(line.y[at], (line.low or line.y)[at], (line.high or line.y)[at])))
         rows.append([digits(x) if isinstance(x, (int, float)) else x, *found])
     return Table([f"{plot.x_label} ↓ · {plot.y_label}", *(line.label for line in series)], rows)
 
@@ -224,9 +225,10 @@ def introduction(all_told: Sequence[Told]) -> Iterator[Block]:
     if "quick" in modes:
         yield Text("**Quick runs prove that everything works; their figures mean little.**")
     yield Listing([f"Machine: {text}." for text in machines] + [
-        "Sides run in turns A B, B A, …, each turn a process of its own; medians (least – greatest); headline numbers are "
-        "ratios of two sides in the same round.",
-        "All sides share the machine's cores over loopback. Rates are this machine's; ratios, bytes and counts carry over.",
+        "Sides run in turns A B, B A, …, each turn a process of its own; medians (least – greatest); headline numbers "
+        "are ratios of two sides in the same round.",
+        "All sides share the machine's cores over loopback. Rates are this machine's; ratios, bytes and counts carry "
+        "over.",
         "What is labelled modelled has a modelled trainer, latency or clock. Nothing is claimed about GPUs.",
     ])
 

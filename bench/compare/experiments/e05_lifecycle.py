@@ -34,9 +34,9 @@ def cells(context: Context) -> Iterator[Cell]:
     if context.quick:
         settings = {"steps": 60, "a checkpoint each": 4, "max_lag": 16, "producers": 2, "batch": "128 KiB"}
     with context.folder() as memory:
-        words = [context.bw_bench, "lifecycle", "-o", "json", "--memory", memory, "--disk", memory]
-        yield Cell({}, [Side(SIDE, words + (["--quick"] if context.quick else []), settings=settings, read=read,
-                             counted=True)])
+        quick = ["--quick"] if context.quick else []
+        words = [context.bw_bench, "lifecycle", "-o", "json", "--memory", memory, "--disk", memory, *quick]
+        yield Cell({}, [Side(SIDE, words, settings=settings, read=read, counted=True)])
 
 
 def courses(results: Results) -> list[Series]:
