@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Our side of what peers carry: producers publish global batches, ranks read their slices.
 
-actions: `produce` (measured; into a new namespace that is removed after, unless `keep`) and `consume`. Producers and
-ranks are threads of this process, for the machine has two cores; each rank opens the namespace by itself, as in a
+actions: `produce` (measured; into a new namespace that is removed after, unless `keep`), `consume`, and `commits` (a
+batch each, as lancecommits.py). Producers and ranks are threads of this process, for the machine has two cores; each rank opens the namespace by itself, as in a
 process of its own. `read` of consume: "product"; or, by a plain client that reads nothing ahead, to tell what the
 layout alone costs: "plain" (the slice by one ranged GET), "footer" (the object's end, then the slice: where offsets
 are not beside the name), "dense" (the whole batch, as a reader must that knows no slices).
@@ -23,8 +23,11 @@ from typing import Any, Callable
 import batchweave
 import numpy
 
+import lancecommits
 import side
 
+# To be set on the test store: it changes nothing, and counts.
+DATA_RULE = {"name": "data", "verb": "get", "key": "*/data/*"}
 STAMP = struct.Struct("<QI")
 TIMEOUT_S = 120
 # What a reader takes from an object's end that knows neither where the footer begins nor how long it is.
@@ -216,6 +219,11 @@ def read(rank: Any, own: Any, plan: dict[str, Any], waits: list[float], order: l
         order.append(number)
 
 
+def data_reads(plan: dict[str, Any]) -> float:
+    """Of data objects, by the store's rule of that name, which DATA_RULE sets."""
+    return float(sum(rule["matched"] for rule in side.counters(plan["teststore"])["rules"] if rule["name"] == "data"))
+
+
 def consume(plan: dict[str, Any]) -> dict[str, Any]:
     """All ranks read `steps` batches, each its own slice of them; from their opening on."""
     count = plan["ranks"]
@@ -225,13 +233,15 @@ def consume(plan: dict[str, Any]) -> dict[str, Any]:
     own = [numpy.empty(plan["slice_bytes"], numpy.uint8) for _ in ranks]
     waits: list[list[float]] = [[] for _ in ranks]
     orders: list[list[int]] = [[] for _ in ranks]
+    before = data_reads(plan)
     with side.Meter(servers=plan["servers"], teststore=plan["teststore"]) as meter:
         in_threads(count, lambda rank: read(ranks[rank], own[rank], plan, waits[rank], orders[rank]))
+    matched = data_reads(plan) - before
     for rank in ranks:
         rank.close()
     if any(order != orders[0] for order in orders):
         raise RuntimeError("ranks saw batches in different orders")
-    return side.row(read_figures(plan, waits, meter), meter,
+    return side.row(read_figures(plan, waits, meter) | {"data_gets_per_rank_step": matched / count / plan["steps"]}, meter,
                     settings={"version": batchweave.__version__, "read": plan["read"], **plan.get("space", {})})
 
 
@@ -248,7 +258,30 @@ def read_figures(plan: dict[str, Any], waits: list[list[float]], meter: side.Met
             "p99_ms": side.quantile(later, 0.99) * 1e3, "cpu_s_per_gb": cpu_s / (useful / 1e9)}
 
 
-ACTIONS = {"produce": produce, "consume": consume}
+# ---- commits
+
+def commits(plan: dict[str, Any]) -> dict[str, Any]:
+    """Batches of a few bytes, each committed alone and waited for."""
+    make(plan)
+    rows, samples = [[b"x" * 64]], []
+    with batchweave.Space(plan["url"], mode="write", **space_settings(plan)) as space:
+        producer = batchweave.Producer(space, "p0", kind="raw", policy="naive", timeout=TIMEOUT_S)
+        with side.Meter() as meter:
+            for number in range(plan["commits"]):
+                began = time.monotonic()
+                producer.write(rows, offset=number + 1)
+                producer.flush(urgent=True, timeout=TIMEOUT_S)
+                samples.append(time.monotonic() - began)
+        producer.close()
+        counted = sum(row["bytes"] for row in space.report("list") if row["kind"] != "part")
+    remove(plan)
+    return side.row(lancecommits.figures(samples, counted, meter.wall_s), meter,
+                    series={"commit_us": [value * 1e6 for value in lancecommits.course(samples)]},
+                    settings={"version": batchweave.__version__, "policy": "naive", **space_settings(plan),
+                              "commits": plan["commits"]})
+
+
+ACTIONS = {"produce": produce, "consume": consume, "commits": commits}
 
 if __name__ == "__main__":
     side.main(lambda plan: ACTIONS[plan["action"]](plan))
