@@ -9,14 +9,17 @@
 #include "base/alloc.h"
 #include "client/follower.h"
 #include "client/groups.h"
+#include "client/polling.h"
 #include "protocol/launch.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* How long a rank waits before it looks for the launch again. */
+/* How long a rank waits before it looks for the launch again, in a job that is no large one. A look
+ * is two requests. */
 #define LAUNCH_POLL_NS (50 * NS_PER_MS)
+#define LAUNCH_REQUESTS 2
 
 static const char *environment(const char *name)
 {
@@ -71,6 +74,13 @@ static bw_status launch_missing(const bw_consumer *c, const char *seen, bw_error
         c->launch, c->group, seen[0] != '\0' ? "launch " : "none", seen);
 }
 
+static int64_t launch_pause(const bw_consumer *c, rng *random)
+{
+    const bool local = (c->space->base->features & STORE_IS_LOCAL) != 0;
+    const int64_t floor_ns = local ? 0 : LAUNCH_REQUESTS * polling_floor_ns(c->ranks, 1);
+    return polling_jitter_ns(floor_ns > LAUNCH_POLL_NS ? floor_ns : LAUNCH_POLL_NS, random);
+}
+
 /* A rank that is not the committing one: the launch appears in a proved manifest, or the time is
  * over. */
 static bw_status await(bw_consumer *c, launch_start start, const cursor *mine, int64_t deadline_ns,
@@ -78,6 +88,8 @@ static bw_status await(bw_consumer *c, launch_start start, const cursor *mine, i
 {
     follower *f = c->space->follower;
     char seen[LAUNCH_MAX + 1] = "";
+    rng random;
+    rng_seed(&random, runtime_random(c->space->runtime));
     for (bool looked = false;; looked = true) {
         manifest *m = NULL;
         bw_status status = follower_answer(f, follower_ask(f), deadline_ns, &m, error);
@@ -95,11 +107,11 @@ static bw_status await(bw_consumer *c, launch_start start, const cursor *mine, i
         if (there)
             return status;
         const int64_t now_ns = clock_now(clock_system());
-        const int64_t left = deadline_ns - now_ns;
-        if (left <= 0)
+        if (now_ns >= deadline_ns)
             return launch_missing(c, seen, error);
+        const int64_t again_ns = now_ns + launch_pause(c, &random);
         gate_wait(&c->changed, gate_ticket(&c->changed),
-                  now_ns + (left < LAUNCH_POLL_NS ? left : LAUNCH_POLL_NS));
+                  again_ns < deadline_ns ? again_ns : deadline_ns);
     }
 }
 

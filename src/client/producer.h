@@ -146,8 +146,9 @@ typedef struct committer {
     cadence cadence;
     turn turn; /* with CADENCE_TURN */
     rng rng;
-    int64_t not_before_ns; /* backoff after a failure or an urgent conflict */
-    uint32_t failures;     /* in a row */
+    int64_t not_before_ns;  /* backoff after a failure or an urgent conflict */
+    uint32_t failures;      /* in a row */
+    uint64_t limit_version; /* by which it stands at a limit; 0: it does not, or is to try again */
 } committer;
 
 struct bw_producer {

@@ -121,6 +121,32 @@ static void bytes_cost_time_on_each_connection_and_in_all(void **state)
     faults_free(f);
 }
 
+/* A line that stood still for long has so much to give at once, and no more. */
+static void what_went_unused_is_kept_for_a_while(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *settings;
+        int64_t kept_ms;
+    } cases[] = {
+        {"{\"bandwidth\":{\"total\":1000000}}", 5},
+        {"{\"bandwidth\":{\"total\":1000000,\"burst_ms\":0}}", 0},
+        {"{\"bandwidth\":{\"total\":1000000,\"burst_ms\":200}}", 200},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        faults *f = tuned(cases[i].settings);
+        pace own = {0};
+        const int64_t now = 1000 * NS_PER_S;
+        /* Half a second's worth. */
+        assert_int_equal(faults_pay(f, &own, 500000, now),
+                         now + (500 - cases[i].kept_ms) * NS_PER_MS);
+        /* It is paid for: from here on there is nothing to give. */
+        assert_int_equal(faults_pay(f, &own, 100000, now + 10 * NS_PER_MS),
+                         now + (600 - cases[i].kept_ms) * NS_PER_MS);
+        faults_free(f);
+    }
+}
+
 static void without_settings_nothing_waits(void **state)
 {
     (void)state;
@@ -142,6 +168,7 @@ int main(void)
         cmocka_unit_test(some_requests_are_many_times_slower),
         cmocka_unit_test(latency_is_split_where_the_request_is_applied),
         cmocka_unit_test(bytes_cost_time_on_each_connection_and_in_all),
+        cmocka_unit_test(what_went_unused_is_kept_for_a_while),
         cmocka_unit_test(without_settings_nothing_waits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,6 +3,7 @@
 #include "stand.h"
 
 #include "client/follower.h"
+#include <stdio.h>
 #include <string.h>
 
 #define PATIENCE (20 * NS_PER_S)
@@ -158,6 +159,33 @@ static void test_failure_and_its_end(void **state)
     stand_close(&s);
 }
 
+/* Who stops waiting for an answer is told what the store fails with, while it is asked again. */
+static void test_late_answers_tell_why(void **state)
+{
+    (void)state;
+    stand s;
+    object_key key;
+    char rule[STORE_KEY_MAX + 64];
+    stand_open(&s, 1, "", false);
+    key_manifest(&key, chain_held(s.space->chain)->version + 2);
+    (void)snprintf(rule, sizeof rule, "retry-before:get:%s:0", key.text);
+    bw_space *faulty = stand_space(&s, rule, false);
+    stand_expect(&s, follower_start(faulty, &s.error), BW_OK);
+    follower *f = faulty->follower;
+    bw_producer *p = stand_producer(&s, s.space, "p", "naive"); /* the version before that */
+    manifest *m = NULL;
+    const int64_t end_ns = soon();
+    do {
+        const int64_t deadline_ns = clock_deadline(clock_system(), 50 * NS_PER_MS);
+        stand_expect(&s, follower_answer(f, follower_ask(f), deadline_ns, &m, &s.error),
+                     BW_TIMEOUT);
+        assert_true(clock_now(clock_system()) < end_ns);
+    } while (strstr(bw_error_message(&s.error), "injected") == NULL);
+    stand_expect(&s, producer_close(p, 0, &s.error), BW_OK);
+    space_close(faulty);
+    stand_close(&s);
+}
+
 /* After follower_leave nothing touches the consumer any more; joined again, it is told at once. */
 static void test_leave_and_join(void **state)
 {
@@ -200,7 +228,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_answers_are_newest),  cmocka_unit_test(test_polls_while_wanted),
         cmocka_unit_test(test_failure_and_its_end), cmocka_unit_test(test_leave_and_join),
-        cmocka_unit_test(test_rests_while_ahead),   cmocka_unit_test(test_nothing_to_free),
+        cmocka_unit_test(test_rests_while_ahead),   cmocka_unit_test(test_late_answers_tell_why),
+        cmocka_unit_test(test_nothing_to_free),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
