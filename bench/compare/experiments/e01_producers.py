@@ -8,7 +8,7 @@ from typing import Any, Iterator
 
 from compare.context import Context
 from compare.experiment import Bar, Budget, Cell, Experiment, Figure, PaperValue, Plot, Series
-from compare.experiments import carriers
+from compare.experiments import benchrows, carriers
 from compare.results import Results
 
 WORLD = 32
@@ -17,6 +17,10 @@ OURS, OBJECTS, STRICT, STRICT_TX, SLICED = "ours", "ours-objects", "kafka-strict
 GRID = [(8, 100, 200), (32, 100, 200), (128, 100, 256), (8, 1000, 32), (32, 1000, 32), (128, 1000, 128), (8, 10000, 8)]
 DISK_GRID = [(8, 100, 100), (8, 1000, 24)]
 QUICK_GRID = [(4, 100, 12)]
+# Ours alone, on an object store with latency, then with a limit on its bandwidth.
+SCALING = {"scaling.8_producers": "batches_per_s_8", "scaling.128_producers": "batches_per_s_128",
+           "scaling.of_the_cap": "of_the_cap"}
+SCALING_AT = {"what": "8 and 128 producers, 50 ms a PUT"}
 # By the size of a slice, of strict Kafka's throughput: the least.
 LEAST = {100: 1.0, 1000: 2.5, 10000: 6.0}
 LEAST_SLICED, CPU_MOST = 2.0, 0.8
@@ -58,6 +62,8 @@ def disk_cells(context: Context) -> Iterator[Cell]:
 
 
 def cells(context: Context) -> Iterator[Cell]:
+    yield Cell(dict(SCALING_AT), [benchrows.side(context, OURS, "scaling", SCALING, counted=True,
+                                                 modelled="the store's latency and bandwidth are the test store's")])
     with contextlib.closing(memory_cells(context)) as found:
         yield from found
     if context.mode == "full":
@@ -74,6 +80,8 @@ def losses(results: Results) -> list[str]:
     found = []
     for cell in results.cells:
         at = cell["at"]
+        if at == SCALING_AT:
+            continue
         for own in (OURS, OBJECTS):
             for side in (STRICT, STRICT_TX, SLICED):
                 over = results.ratio("mb_per_s", own, side, **at)
@@ -89,7 +97,10 @@ def told(figure: str, unit: str, at: dict[str, Any], results: Results) -> str:
 
 
 def bars() -> list[Bar]:
-    found = []
+    found = [Bar("batches a second of 128 producers over 8, store with 50 ms a PUT",
+                 carriers.asked(carriers.value, "batches_per_s_128.over", OURS, SCALING_AT), ">=", 15.5, modelled=True),
+             Bar("share of the store's bandwidth that 128 producers use",
+                 carriers.asked(carriers.value, "of_the_cap", OURS, SCALING_AT), ">=", 0.97, unit="", modelled=True)]
     for slice_kb, least in LEAST.items():
         at, size = point(8, slice_kb), f"{slice_kb * WORLD / 1000:g} MB"
         found += [
@@ -113,6 +124,10 @@ EXPERIMENT = Experiment(
     figures=[Figure("mb_per_s", "MB/s", "payload, all producers, from the first write to the last commit"),
              Figure("batches_per_s", "1/s", "whole batches"),
              Figure("cpu_s_per_gb", "s/GB", "processor time of clients and server"),
+             Figure("batches_per_s_8", "1/s", "8 producers, a batch under way each, store with 50 ms a PUT"),
+             Figure("batches_per_s_128", "1/s", "128 producers"),
+             Figure("batches_per_s_128.over", "×", "one over the other, in turns"),
+             Figure("of_the_cap", "", "share of a store's limited bandwidth that 128 producers use"),
              Figure("failed", "", "1: Kafka could not carry this; the row's settings say why")],
     bars=bars(),
     plots=[Plot(f"e01-{slice_kb}kb", f"Producers, {slice_kb} KB a slice, 32 slices, memory", "producers",

@@ -3,45 +3,28 @@
 """E8: what a commit costs behind a long history, in time and in metadata; beside Lance."""
 
 import functools
-import json
 from typing import Iterator
 
 from compare.context import Context
-from compare.experiment import Bar, Budget, Cell, Experiment, Figure, Plot, Row, Series, Side
+from compare.experiment import Bar, Budget, Cell, Experiment, Figure, Plot, Series, Side
+from compare.experiments import benchrows
 from compare.results import Results, Spread
 
 OURS, LANCE = "ours", "lance"
 COMMITS, QUICK_COMMITS = 4000, 60
-# The names of bw-bench's rows, and ours. "over": the long history over the short one, in turns within the run.
-BENCH_ROWS = {"history.1e3.commit_p50": "commit_1e3_us", "history.1e6.commit_p50": "commit_1e6_us",
-              "history.1e3.manifest": "bytes_1e3", "history.1e6.manifest": "bytes_1e6",
-              "manifest.32_producers.mean": "bytes_32_producers"}
-
-
-def read(printed: str) -> Row:
-    row = Row({})
-    for line in printed.splitlines():
-        told = json.loads(line)
-        name = BENCH_ROWS.get(told["name"])
-        if name is not None:
-            row.figures[name] = told["value"]
-            if told["ratio"] is not None:
-                row.figures[f"{name}.over"] = told["ratio"]
-    return row
-
-
-def bench(context: Context, name: str, group: str, **more: bool) -> Side:
-    words = [context.bw_bench, group, "-o", "json"] + ([] if context.mode == "full" else ["--quick"])
-    return Side(name, words, read=read, settings={"program": f"bw-bench {group}"}, **more)
+# "over": the long history over the short one.
+HISTORY = {"history.1e3.commit_p50": "commit_1e3_us", "history.1e6.commit_p50": "commit_1e6_us",
+           "history.1e3.manifest": "bytes_1e3", "history.1e6.manifest": "bytes_1e6"}
+MANIFEST = {"manifest.32_producers.mean": "bytes_32_producers"}
 
 
 def cells(context: Context) -> Iterator[Cell]:
     # Sizes, no times: one turn.
-    yield Cell({"what": "a manifest, 32 producers"}, [bench(context, OURS, "manifest", counted=True)])
+    yield Cell({"what": "a manifest, 32 producers"}, [benchrows.side(context, OURS, "manifest", MANIFEST, counted=True)])
     if context.mode == "gate":
         return
-    # The program has rounds of its own, in which both lengths take turns.
-    yield Cell({"what": "10^3 and 10^6 steps"}, [bench(context, OURS, "history", counted=True)])
+    # Both lengths take turns in rounds of the program's own.
+    yield Cell({"what": "10^3 and 10^6 steps"}, [benchrows.side(context, OURS, "history", HISTORY, counted=True)])
     commits = context.pick(COMMITS, QUICK_COMMITS)
     with context.folder() as ours, context.folder() as lance:
         yield Cell({"what": f"{commits} commits"}, [
