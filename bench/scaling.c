@@ -2,9 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * Whether producers add up: batches a second that 8 and 128 of them put on an object store that
- * takes 50 ms for each, while they commit; and how much of a store's bandwidth they use when that
- * is what limits them. A producer has one batch under way, as one that makes its next meanwhile.
- * They share few runtimes and namespace handles, so that a small machine can hold them.
+ * takes 50 ms for each, while they commit; and how much they write, data and manifests, where the
+ * bandwidth with which the store takes bytes in is what limits them. A producer has one batch under
+ * way, as one that makes its next meanwhile. They share few runtimes and namespace handles, so that
+ * a small machine can hold them.
  */
 #include "fill.h"
 #include "remote.h"
@@ -141,7 +142,7 @@ static bw_status set_pace(const remote *r, double write_ms, double read_ms, uint
     (void)snprintf(settings, sizeof settings,
                    "{\"latency\":{\"get\":{\"p50_ms\":%g},\"put\":{\"p50_ms\":%g},"
                    "\"create\":{\"p50_ms\":%g}},"
-                   "\"bandwidth\":{\"total\":%" PRIu64 ",\"burst_ms\":100}}",
+                   "\"bandwidth\":{\"received\":%" PRIu64 ",\"burst_ms\":100}}",
                    read_ms, write_ms, write_ms, cap);
     return remote_configure(r, settings, error);
 }
