@@ -4,7 +4,7 @@
 
 import contextlib
 import functools
-from typing import Any, Iterator
+from typing import Any, Generator, Iterator
 
 from compare.context import Context
 from compare.experiment import Bar, Budget, Cell, Experiment, Figure, PaperValue, Plot, Series
@@ -35,7 +35,7 @@ def plan_of(producers: int, slice_kb: int, batches: int) -> dict[str, Any]:
             "slice_bytes": slice_kb * 1000}
 
 
-def memory_cells(context: Context) -> Iterator[Cell]:
+def memory_cells(context: Context) -> Generator[Cell, None, None]:
     """Both in memory: nothing is flushed anywhere. Ours twice: on files, as Kafka's log is; and over loopback on an
     object store, as Kafka's clients speak to their broker."""
     with carriers.kafka(context) as broker, context.folder() as folder, context.teststore() as store:
@@ -50,7 +50,7 @@ def memory_cells(context: Context) -> Iterator[Cell]:
                         *(broker.side(name, **plan) for name in names)])
 
 
-def disk_cells(context: Context) -> Iterator[Cell]:
+def disk_cells(context: Context) -> Generator[Cell, None, None]:
     """Both on disk: each batch is on the device before it is acknowledged."""
     with carriers.kafka(context, "disk", durable=True) as broker, context.folder("disk") as folder:
         broker.warm(WORLD, 100_000, carriers.WARM_BYTES // 4)
@@ -62,7 +62,7 @@ def disk_cells(context: Context) -> Iterator[Cell]:
 
 
 def cells(context: Context) -> Iterator[Cell]:
-    yield Cell(dict(SCALING_AT), [benchrows.side(context, OURS, "scaling", SCALING, counted=True,
+    yield Cell(dict(SCALING_AT), [benchrows.side(context, OURS, "scaling", SCALING,
                                                  modelled="the store's latency and bandwidth are the test store's")])
     with contextlib.closing(memory_cells(context)) as found:
         yield from found
@@ -138,10 +138,12 @@ EXPERIMENT = Experiment(
                              functools.partial(told, "mb_per_s", "MB/s", point(128, 1000)))],
     losses=losses,
     remarks=[
-        "Producers are threads of one process on both sides, each with a handle of its own; Kafka's send without a copy.",
-        "memory: logs and files on a memory file system, nothing flushed; disk: Kafka with a flush for each appended batch, "
-        "ours durable=true. One broker, one replica: the paper has three.",
-        "ours is on files, without a network; ours-objects speaks HTTP over loopback to the test store, which counts as server.",
+        "Producers are threads of one process on both sides, each with a handle of its own; Kafka's send without a "
+        "copy.",
+        "memory: logs and files on a memory file system, nothing flushed; disk: Kafka with a flush for each appended "
+        "batch, ours durable=true. One broker, one replica: the paper has three.",
+        "ours is on files, without a network; ours-objects speaks HTTP over loopback to the test store, which counts "
+        "as server.",
         "320 MB: librdkafka 2.0.2, for 2.16 cannot produce messages of 2^28 bytes and more.",
     ],
     needs=frozenset({"release", "package", "kafka"}),
