@@ -112,7 +112,7 @@ def run_all(wanted: Sequence[Experiment], options: argparse.Namespace, store: ra
             progress.done(experiment)
             continue
         try:
-            context.prepare(experiment.needs)
+            context.prepare(experiment.gate_needs if options.mode == "gate" else experiment.needs)
         except Exception as error:  # the others can be run all the same; the report says that this one lacks
             print(f"bench: {experiment.id}: cannot be prepared: {error}", file=sys.stderr)
             stopped += 1

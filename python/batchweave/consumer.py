@@ -89,12 +89,14 @@ class Consumer:
 
     def __iter__(self) -> Iterator[_core.Item]:
         """Items until the end of a sealed namespace."""
-        while True:
-            try:
-                item = self.next()
-            except EndOfData:
-                return
-            yield item
+        return self
+
+    def __next__(self) -> _core.Item:
+        # No generator: its frame would hold each item until the next one is asked for, and unmap it then.
+        try:
+            return self.next()
+        except EndOfData:
+            raise StopIteration from None
 
     @property
     def cursor(self) -> Cursor:
