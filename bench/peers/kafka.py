@@ -11,6 +11,7 @@ actions: `produce` (measured; the topic is made for it and, unless `keep`, remov
 """
 
 import ctypes
+import importlib
 import itertools
 import os
 import struct
@@ -87,17 +88,15 @@ def admin(plan: dict[str, Any]) -> Any:
     folder = str(kafkainstall.install() / "client")
     if folder not in sys.path:
         sys.path.append(folder)
-    from confluent_kafka.admin import AdminClient
-
-    return AdminClient({"bootstrap.servers": plan["address"], "log_level": 3})
+    module = importlib.import_module("confluent_kafka.admin")
+    return module.AdminClient({"bootstrap.servers": plan["address"], "log_level": 3})
 
 
 def make_topics(plan: dict[str, Any], topics: dict[str, int]) -> None:
     client = admin(plan)  # the futures fail when it goes
-    from confluent_kafka.admin import NewTopic
-
-    made = client.create_topics([NewTopic(name, count, 1, config={"max.message.bytes": "400000000"})
-                                      for name, count in topics.items()], operation_timeout=60)
+    new_topic = importlib.import_module("confluent_kafka.admin").NewTopic
+    made = client.create_topics([new_topic(name, count, 1, config={"max.message.bytes": "400000000"})
+                                   for name, count in topics.items()], operation_timeout=60)
     for future in made.values():
         future.result()
 
@@ -200,7 +199,8 @@ def produce(plan: dict[str, Any]) -> dict[str, Any]:
     cpu_s = meter.cpu_s + (meter.server_cpu_s or 0)
     return side.row({"mb_per_s": total / 1e6 / meter.wall_s, "batches_per_s": plan["batches"] / meter.wall_s,
                      "cpu_s_per_gb": cpu_s / (total / 1e9)}, meter,
-                    settings=settings | {"librdkafka": library.version, "per_transaction": plan.get("per_transaction", 1)})
+                    settings={**settings, "librdkafka": library.version,
+                              "per_transaction": plan.get("per_transaction", 1)})
 
 
 # ---- consume

@@ -8,6 +8,7 @@ flushed to the device before it is acknowledged, as a file store of ours does; e
 with durable=false.
 """
 
+import base64
 import ctypes
 import os
 import pathlib
@@ -97,9 +98,9 @@ class Broker:
         given = self.place / "server.properties"
         given.write_text("".join(f"{name}={value}\n" for name, value in properties(
             self.place, self.port, self._controller, self.durable).items()), encoding="utf-8")
-        java = ["java", "-Xmx256m", *self._java()[5:]]
-        identity = subprocess.run([*java, "kafka.tools.StorageTool", "random-uuid"], check=True, text=True,
-                                  stdin=subprocess.DEVNULL, stdout=subprocess.PIPE).stdout.split()[-1]
+        # As `kafka-storage random-uuid` makes it; a machine that runs for seconds is not worth compiling for.
+        identity = base64.urlsafe_b64encode(b"\0" + os.urandom(15)).decode().rstrip("=")
+        java = ["java", "-Xmx256m", "-XX:TieredStopAtLevel=1", *self._java()[5:]]
         subprocess.run([*java, "kafka.tools.StorageTool", "format", "-t", identity, "-c", str(given), "--standalone"],
                        check=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
         self.log = self.place / "broker.log"

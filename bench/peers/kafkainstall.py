@@ -17,7 +17,8 @@ import sys
 import tempfile
 
 POM = pathlib.Path(__file__).with_name("kafka.pom.xml")
-CLIENTS = {"client": ["confluent-kafka==2.16.1", "typing-extensions==4.16.0"], "client-large": ["confluent-kafka==2.0.2"]}
+CLIENTS = {"client": ["confluent-kafka==2.16.1", "typing-extensions==4.16.0"],
+           "client-large": ["confluent-kafka==2.0.2"]}
 PROGRAMS = {"java": "openjdk-17-jre-headless", "mvn": "maven"}
 # Bytes of a message from which on client-large must send it.
 LARGE_BYTES = 1 << 28

@@ -104,7 +104,8 @@ class Handle:
         self._topics: dict[str, int] = {}
         # ctypes forgets a callback that nobody holds.
         self._closed = CLOSED(self._count)
-        self._delivered = DELIVERED(lambda _rk, message, _opaque: delivered(message.contents.err) if delivered else None)
+        self._delivered = DELIVERED(lambda _rk, message, _opaque: delivered(message.contents.err) if delivered
+                                    else None)
         told = ctypes.create_string_buffer(512)
         conf = library.conf_new()
         for name, value in settings.items():

@@ -3,10 +3,11 @@
 """Our side of what peers carry: producers publish global batches, ranks read their slices.
 
 actions: `produce` (measured; into a new namespace that is removed after, unless `keep`), `consume`, and `commits` (a
-batch each, as lancecommits.py). Producers and ranks are threads of this process, for the machine has two cores; each rank opens the namespace by itself, as in a
-process of its own. `read` of consume: "product"; or, by a plain client that reads nothing ahead, to tell what the
-layout alone costs: "plain" (the slice by one ranged GET), "footer" (the object's end, then the slice: where offsets
-are not beside the name), "dense" (the whole batch, as a reader must that knows no slices).
+batch each, as lancecommits.py). Producers and ranks are threads of this process, for the machine has two cores; each
+rank opens the namespace by itself, as in a process of its own. `read` of consume: "product"; or, by a plain client that
+reads nothing ahead, to tell what the layout alone costs: "plain" (the slice by one ranged GET), "footer" (the object's
+end, then the slice: where offsets are not beside the name), "dense" (the whole batch, as a reader must that knows no
+slices).
 """
 
 import http.client
@@ -143,7 +144,7 @@ class ProductRank:
         self.consumer = batchweave.Consumer(self.space, dp=(self.rank, self.plan["world"]), timeout=TIMEOUT_S)
 
     def next(self, own: Any) -> None:
-        numpy.copyto(own, numpy.frombuffer(self.consumer.next(TIMEOUT_S), numpy.uint8))
+        numpy.copyto(own, numpy.frombuffer(memoryview(self.consumer.next(TIMEOUT_S)), numpy.uint8))
 
     def close(self) -> None:
         self.consumer.close()
@@ -241,11 +242,12 @@ def consume(plan: dict[str, Any]) -> dict[str, Any]:
         rank.close()
     if any(order != orders[0] for order in orders):
         raise RuntimeError("ranks saw batches in different orders")
-    return side.row(read_figures(plan, waits, meter) | {"data_gets_per_rank_step": matched / count / plan["steps"]}, meter,
+    return side.row(read_figures(plan, waits, matched, meter), meter,
                     settings={"version": batchweave.__version__, "read": plan["read"], **plan.get("space", {})})
 
 
-def read_figures(plan: dict[str, Any], waits: list[list[float]], meter: side.Meter) -> dict[str, float]:
+def read_figures(plan: dict[str, Any], waits: list[list[float]], data_gets: float, meter: side.Meter,
+                 ) -> dict[str, float]:
     """Without each rank's first wait, which is that of its opening."""
     later = list(itertools.chain.from_iterable(one[1:] for one in waits)) or list(itertools.chain(*waits))
     steps = plan["ranks"] * plan["steps"]
@@ -254,6 +256,7 @@ def read_figures(plan: dict[str, Any], waits: list[list[float]], meter: side.Met
     sent = float(sum(meter.counted["bytes_out"].values()))
     return {"mb_per_s_per_rank": useful / 1e6 / meter.wall_s / plan["ranks"], "amplification": sent / useful,
             "gets_per_rank_step": side.by_verb(meter.counted).get("get", 0.0) / steps,
+            "data_gets_per_rank_step": data_gets / steps,
             "p50_ms": side.quantile(later, 0.5) * 1e3, "p95_ms": side.quantile(later, 0.95) * 1e3,
             "p99_ms": side.quantile(later, 0.99) * 1e3, "cpu_s_per_gb": cpu_s / (useful / 1e9)}
 

@@ -105,7 +105,8 @@ class Rows(unittest.TestCase):
                           obstore=rows(get_us=20.0), boto3=rows(get_us=1000.0))
         self.assertEqual([verdict.word for verdict in judge(e10_requests.EXPERIMENT.bars, Results([cell]))],
                          [KEPT, MISSED])
-        self.assertEqual(e10_requests.losses(Results([cell])), ["get_us: ours takes 1.50 × the processor time of obstore"])
+        self.assertEqual(e10_requests.losses(Results([cell])),
+                         ["get_us: ours takes 1.50 × the processor time of obstore"])
 
 
 if __name__ == "__main__":

@@ -29,7 +29,7 @@ def read(names: Mapping[str, str], printed: str) -> Row:
 
 def side(context: Context, name: str, group: str, names: Mapping[str, str], modelled: str = "",
          counted: bool = False) -> Side:
-    """`counted`: of sizes, or the program has rounds of its own; then once is enough."""
-    words = [context.bw_bench, group, "-o", "json"] + ([] if context.mode == "full" else ["--quick"])
+    """One round of the program's, for there are rounds of turns. `counted`: of sizes alone, so that once is enough."""
+    words = [context.bw_bench, group, "-o", "json", *(["--rounds", "1"] if context.mode == "full" else ["--quick"])]
     return Side(name, words, read=functools.partial(read, names), settings={"program": f"bw-bench {group}"},
                 modelled=modelled, counted=counted)

@@ -17,7 +17,8 @@ from compare.context import Context, TestStore
 from compare.experiment import Side
 from compare.results import Results, Spread
 
-MODES = {"kafka-strict": "strict", "kafka-strict-tx": "strict_tx", "kafka-sliced": "sliced"}
+MODES = {"kafka-strict": "strict", "kafka-strict-tx": "strict_tx", "kafka-sliced": "sliced",
+         "kafka-sliced, 4 a transaction": "sliced"}
 WHY = {
     "kafka-strict": "librdkafka's CONFIGURATION.md: acks=all, idempotence; limits raised as the paper does",
     "kafka-strict-tx": "librdkafka's CONFIGURATION.md: transactional.id, read_committed",
@@ -41,7 +42,7 @@ class Kafka:
         """`plan` without a topic: each turn then needs one of its own, which kafka.py makes and removes."""
         mode = MODES.get(name, "strict")
         settings = {"address": self.broker.address, "broker_pid": self.broker.pid, "mode": mode,
-                    "topic": f"{name}-{next(self._names)}", **plan}
+                    "topic": f"{mode}-{next(self._names)}", **plan}
         return Side(name, [sys.executable, self.context.peer("kafka")], why=WHY.get(name, ""),
                     settings={**settings, "broker": self.broker.settings}, timeout_s=300)
 

@@ -72,8 +72,8 @@ EXPERIMENT = Experiment(
     plots=[Plot("e10-requests", "Processor time of a request of 100 KB", "request", "processor time (µs)",
                 per_request, kind="bars", log_y=True)],
     losses=losses,
-    remarks=["Processor time of the client alone. Keys are made up and requests signed; the test store does not look at "
-             "signatures. boto3 hashes the body over plain HTTP; beside it stands put_hashed_us.",
+    remarks=["Processor time of the client alone. Keys are made up and requests signed; the test store does not look "
+             "at signatures. boto3 hashes the body over plain HTTP; beside it stands put_hashed_us.",
              "boto3 and obstore as Python calls them: what Python costs is in it."],
     needs=frozenset({"release", "peers"}),
 )
