@@ -13,7 +13,7 @@ from typing import Any, Dict, Iterator, Optional, Sequence, Tuple, Type, Union
 from . import _core
 from .cursor import Cursor
 from .errors import EndOfData
-from .settings import TABLE, Value, collect
+from .settings import Value, collect, table
 from .space import Place, Space, opened
 
 Part = Union[int, Tuple[int, int]]
@@ -45,7 +45,7 @@ class Consumer:
                  cursor: Optional[Cursor] = None, timeout: Optional[float] = 300.0,
                  **settings: Value) -> None:
         own = {name: value for name, value in settings.items()
-               if name in TABLE and "consumer" not in TABLE[name].scopes}
+               if name in table() and "consumer" not in table()[name].scopes}
         given = {name: value for name, value in settings.items() if name not in own}
         for name, pair in (("d", dp), ("c", cp)):
             if isinstance(pair, int):
@@ -89,12 +89,14 @@ class Consumer:
 
     def __iter__(self) -> Iterator[_core.Item]:
         """Items until the end of a sealed namespace."""
-        while True:
-            try:
-                item = self.next()
-            except EndOfData:
-                return
-            yield item
+        return self
+
+    def __next__(self) -> _core.Item:
+        # No generator: its frame would hold each item until the next one is asked for, and unmap it then.
+        try:
+            return self.next()
+        except EndOfData:
+            raise StopIteration from None
 
     @property
     def cursor(self) -> Cursor:

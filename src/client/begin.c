@@ -20,6 +20,8 @@
  * is two requests. */
 #define LAUNCH_POLL_NS (50 * NS_PER_MS)
 #define LAUNCH_REQUESTS 2
+/* How soon a wait between looks notices that it is to end. */
+#define STOP_LOOK_NS (20 * NS_PER_MS)
 
 static const char *environment(const char *name)
 {
@@ -85,10 +87,21 @@ static int64_t launch_pause(const bw_consumer *c, rng *random)
     return polling_jitter_ns(floor_ns > LAUNCH_POLL_NS ? floor_ns : LAUNCH_POLL_NS, random);
 }
 
+/* Or until the wait is to end: a large job's pause is seconds. */
+static void wait_until(bw_consumer *c, int64_t until_ns, const atomic_int *stop)
+{
+    int64_t now_ns = clock_now(clock_system());
+    while (now_ns < until_ns && (stop == NULL || atomic_load(stop) == 0)) {
+        const int64_t look_ns = stop != NULL ? now_ns + STOP_LOOK_NS : until_ns;
+        gate_wait(&c->changed, gate_ticket(&c->changed), look_ns < until_ns ? look_ns : until_ns);
+        now_ns = clock_now(clock_system());
+    }
+}
+
 /* A rank that is not the committing one: the launch appears in a proved manifest, or the time is
  * over. */
 static bw_status await(bw_consumer *c, launch_start start, const cursor *mine, int64_t deadline_ns,
-                       uint64_t *step, uint32_t *item, bw_error *error)
+                       const atomic_int *stop, uint64_t *step, uint32_t *item, bw_error *error)
 {
     follower *f = c->space->follower;
     char seen[LAUNCH_MAX + 1] = "";
@@ -98,7 +111,7 @@ static bw_status await(bw_consumer *c, launch_start start, const cursor *mine, i
         manifest *m = NULL;
         bw_error why;
         error_clear(&why);
-        bw_status status = follower_answer(f, follower_ask(f), deadline_ns, &m, &why);
+        bw_status status = follower_answer(f, follower_ask(f), deadline_ns, stop, &m, &why);
         if (status == BW_TIMEOUT && looked)
             return launch_missing(c, seen, &why, error);
         if (status != BW_OK) {
@@ -115,12 +128,14 @@ static bw_status await(bw_consumer *c, launch_start start, const cursor *mine, i
         manifest_unref(m);
         if (there)
             return status;
+        if (stop != NULL && atomic_load(stop) != 0)
+            return error_set(error, BW_INTERRUPTED, "the wait for launch %s was interrupted",
+                             c->launch);
         const int64_t now_ns = clock_now(clock_system());
         if (now_ns >= deadline_ns)
             return launch_missing(c, seen, &why, error);
         const int64_t again_ns = now_ns + launch_pause(c, &random);
-        gate_wait(&c->changed, gate_ticket(&c->changed),
-                  again_ns < deadline_ns ? again_ns : deadline_ns);
+        wait_until(c, again_ns < deadline_ns ? again_ns : deadline_ns, stop);
     }
 }
 
@@ -212,10 +227,10 @@ static bw_status join_launch(bw_consumer *c, const consumer_options *options,
     uint32_t item;
     const launch_start start = start_of(options, from);
     if (seat->commits)
-        BW_TRY(group_launch(c->space, c->group, c->launch, start, at, deadline_ns, &step, &item,
-                            error));
+        BW_TRY(group_launch(c->space, c->group, c->launch, start, at, deadline_ns, options->stop,
+                            &step, &item, error));
     else
-        BW_TRY(await(c, start, at, deadline_ns, &step, &item, error));
+        BW_TRY(await(c, start, at, deadline_ns, options->stop, &step, &item, error));
     return begin_at(at, start, step, item, error);
 }
 
@@ -238,13 +253,15 @@ static bw_status resolve(const manifest *m, const consumer_options *options, con
 }
 
 /* The cursor's nonce against the step that it was read from, where that is still described. */
-static bw_status check_history(bw_consumer *c, const manifest *m, bw_error *error)
+static bw_status check_history(bw_consumer *c, const manifest *m, const atomic_int *stop,
+                               bw_error *error)
 {
     uint64_t step = 0;
     if (!handout_nonce_step(c->locked.handout, m, &step))
         return BW_OK;
     store *own = NULL;
     BW_TRY(space_store(c->space, &own, error));
+    own->stop = stop;
     step_entry entry;
     bw_status status =
         segments_get(&c->space->segments, own, c->space->genesis, m, step, &entry, error);
@@ -281,12 +298,12 @@ static bw_status stand_at(bw_consumer *c, const consumer_options *options, const
                           cursor *at, uint64_t ticket, int64_t deadline_ns, bw_error *error)
 {
     manifest *m = NULL;
-    BW_TRY(follower_answer(c->space->follower, ticket, deadline_ns, &m, error));
+    BW_TRY(follower_answer(c->space->follower, ticket, deadline_ns, options->stop, &m, error));
     bw_status status = options->group != NULL ? BW_OK : resolve(m, options, from, at, error);
     if (status == BW_OK)
         status = handout_resume(c->locked.handout, m, at, error);
     if (status == BW_OK)
-        status = check_history(c, m, error);
+        status = check_history(c, m, options->stop, error);
     c->locked.plan_step = handout_reading(c->locked.handout);
     manifest_unref(m);
     return status;
@@ -328,7 +345,8 @@ bw_status consumer_start(bw_space *space, const consumer_options *options, const
     follower *f = space->follower;
     /* A place that is named is what it is, whatever the newest says. */
     const bool named = start_of(options, from) == LAUNCH_CURSOR;
-    bw_status status = follower_answer(f, named ? 0 : follower_ask(f), deadline_ns, &m, error);
+    bw_status status =
+        follower_answer(f, named ? 0 : follower_ask(f), deadline_ns, options->stop, &m, error);
     if (status == BW_OK)
         status = resolve(m, options, from, &at, error);
     if (status == BW_OK)

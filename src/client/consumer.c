@@ -89,6 +89,7 @@ bw_status consumer_open(bw_space *space, const consumer_options *options, const 
     BW_TRY(follower_start(space, error));
     if (executor_start(space->runtime->executor) != BW_OK)
         return error_set(error, BW_NOMEM, "no memory for the executor's threads");
+    unmapper_start(budget_unmapper(space->runtime->budget));
     BW_TRY(consumer_new(space, options, &seat, &c, error));
     const bw_status status = consumer_begin(c, options, &seat, from, deadline_ns, error);
     if (status != BW_OK) {

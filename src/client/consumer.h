@@ -39,6 +39,7 @@ typedef struct consumer_options {
     bool lend;         /* ahead only into lent buffers */
     bool verify;
     const clock_source *clock; /* to measure with; NULL: the machine's */
+    const atomic_int *stop;    /* ends the open once it is not zero; NULL: nothing does */
 } consumer_options;
 
 struct bw_cursor {

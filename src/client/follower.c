@@ -13,6 +13,8 @@
 #define WALK_LOOK_NS (100 * NS_PER_MS)
 #define BEHIND_VERSIONS 8u
 #define FAILURE_PAUSE_NS (200 * NS_PER_MS)
+/* How soon a wait for an answer notices that it is to end. */
+#define ANSWER_LOOK_NS (20 * NS_PER_MS)
 
 struct follower {
     bw_space *space;
@@ -74,8 +76,8 @@ static bw_status late_locked(const follower *f, bw_error *error)
     return BW_TIMEOUT;
 }
 
-bw_status follower_answer(follower *f, uint64_t ticket, int64_t deadline_ns, manifest **out,
-                          bw_error *error)
+bw_status follower_answer(follower *f, uint64_t ticket, int64_t deadline_ns, const atomic_int *stop,
+                          manifest **out, bw_error *error)
 {
     for (;;) {
         const uint32_t seen = gate_ticket(&f->told);
@@ -95,7 +97,11 @@ bw_status follower_answer(follower *f, uint64_t ticket, int64_t deadline_ns, man
         lock_release(&f->lock);
         if (answered || late)
             return status;
-        gate_wait(&f->told, seen, deadline_ns);
+        if (stop != NULL && atomic_load(stop) != 0)
+            return error_set(error, BW_INTERRUPTED,
+                             "the wait for the newest manifest was interrupted");
+        const int64_t look_ns = stop != NULL ? now() + ANSWER_LOOK_NS : TIME_NEVER;
+        gate_wait(&f->told, seen, look_ns < deadline_ns ? look_ns : deadline_ns);
     }
 }
 

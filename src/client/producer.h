@@ -31,8 +31,9 @@ typedef struct producer_options {
     int64_t commit_timeout_ns;
     uint64_t staged_bytes_max;
     uint32_t staged_batches_max;
-    uint32_t events_max; /* queued; a put waits while so many were not taken. 0: no RELEASED and
-                            COMMITTED are queued */
+    uint32_t events_max;    /* queued; a put waits while so many were not taken. 0: no RELEASED and
+                               COMMITTED are queued */
+    const atomic_int *stop; /* ends the open once it is not zero; NULL: nothing does */
 } producer_options;
 
 /* ---- batch.c: a batch as the caller fills it, and its layout ---- */

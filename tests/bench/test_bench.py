@@ -47,6 +47,8 @@ ROWS = {
     "manifest.32_producers.max": ("value", "<=", 12288),
     **{f"states.{slices}x{kilobytes}k.over_{other}": ("ratio", "<=", 1.03)
        for slices in (8, 32, 128) for kilobytes in (10, 100, 1000) for other in ("dummy", "none")},
+    **{f"states.put20.{slices}x{kilobytes}k.over_{other}": ("ratio", "<=", 1.01)
+       for slices in (8, 32, 128) for kilobytes in (10, 100, 1000) for other in ("dummy", "none")},
     "rivals.one": None,
     "rivals.eight": ("ratio", ">=", 0.5),
     "decode.descriptor": ("value", "<=", 10),
