@@ -6,7 +6,7 @@
     python bench/python/handoff.py [-o json] [--folder DIR] [--rounds 5]
 
 For each payload, interleaved over the rounds, medians of the rounds: `next()` of an item that was
-read ahead and verified; letting go of one (its memory is unmapped); next, a copy out and letting
+read ahead and verified; letting go of one (a thread of the library unmaps it); next, a copy out and letting
 go; `mmap` + frombuffer of a file, unverified (the least that is possible); preadv into a new
 buffer; DataLoader with one worker. Microseconds an item.
 """
