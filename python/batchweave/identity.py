@@ -5,14 +5,12 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
-from typing import Mapping, Optional
+from typing import Mapping, NamedTuple, Optional
 
 from .errors import Invalid
 
 
-@dataclass(frozen=True)
-class Shard:
+class Shard(NamedTuple):
     """Producer `id` reads part `index` of `count`."""
 
     id: str
