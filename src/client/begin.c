@@ -20,6 +20,8 @@
  * is two requests. */
 #define LAUNCH_POLL_NS (50 * NS_PER_MS)
 #define LAUNCH_REQUESTS 2
+/* How soon a wait between looks notices that it is to end. */
+#define STOP_LOOK_NS (20 * NS_PER_MS)
 
 static const char *environment(const char *name)
 {
@@ -85,6 +87,17 @@ static int64_t launch_pause(const bw_consumer *c, rng *random)
     return polling_jitter_ns(floor_ns > LAUNCH_POLL_NS ? floor_ns : LAUNCH_POLL_NS, random);
 }
 
+/* Or until the wait is to end: a large job's pause is seconds. */
+static void wait_until(bw_consumer *c, int64_t until_ns, const atomic_int *stop)
+{
+    int64_t now_ns = clock_now(clock_system());
+    while (now_ns < until_ns && (stop == NULL || atomic_load(stop) == 0)) {
+        const int64_t look_ns = stop != NULL ? now_ns + STOP_LOOK_NS : until_ns;
+        gate_wait(&c->changed, gate_ticket(&c->changed), look_ns < until_ns ? look_ns : until_ns);
+        now_ns = clock_now(clock_system());
+    }
+}
+
 /* A rank that is not the committing one: the launch appears in a proved manifest, or the time is
  * over. */
 static bw_status await(bw_consumer *c, launch_start start, const cursor *mine, int64_t deadline_ns,
@@ -122,8 +135,7 @@ static bw_status await(bw_consumer *c, launch_start start, const cursor *mine, i
         if (now_ns >= deadline_ns)
             return launch_missing(c, seen, &why, error);
         const int64_t again_ns = now_ns + launch_pause(c, &random);
-        gate_wait(&c->changed, gate_ticket(&c->changed),
-                  again_ns < deadline_ns ? again_ns : deadline_ns);
+        wait_until(c, again_ns < deadline_ns ? again_ns : deadline_ns, stop);
     }
 }
 
