@@ -21,8 +21,8 @@ class Command(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.out = pathlib.Path(folder.name)
         self.calls = []
-        for what, instead in [("raw.commit", lambda: "c"), ("raw.code", lambda: "c"), ("registry.sources", lambda experiment: []),
-                              ("context.prepare", lambda parts: None)]:
+        for what, instead in [("raw.commit", lambda: "c"), ("raw.code", lambda: "c"),
+                              ("registry.sources", lambda experiment: []), ("context.prepare", lambda parts: None)]:
             patch = mock.patch(f"compare.{what}", instead)
             patch.start()
             self.addCleanup(patch.stop)
