@@ -16,7 +16,9 @@ OURS, OBJECTS, STRICT, STRICT_TX, SLICED = "ours", "ours-objects", "kafka-strict
 # With what a transaction costs shared by four batches of a producer, as our commits share theirs.
 SLICED_4 = "kafka-sliced, 4 a transaction"
 # Producers, KB of a slice, batches of a turn.
-GRID = [(8, 100, 200), (32, 100, 200), (128, 100, 256), (8, 1000, 32), (32, 1000, 32), (128, 1000, 128), (8, 10000, 8)]
+GRID = [(8, 100, 160), (32, 100, 160), (128, 100, 256), (8, 1000, 32), (32, 1000, 32), (128, 1000, 128), (8, 10000, 8)]
+# Beyond it, four gigabytes in the test store's memory beside those in Kafka's.
+STORE_KB_MAX = 100_000
 DISK_GRID = [(8, 100, 100), (8, 1000, 24)]
 QUICK_GRID = [(2, 100, 12)]
 # Ours alone, on an object store with latency, then with a limit on its bandwidth.
@@ -45,13 +47,13 @@ def memory_cells(context: Context) -> Generator[Cell, None, None]:
             broker.warm(WORLD, 100_000)
         for number, (producers, slice_kb, batches) in enumerate(context.pick(GRID, QUICK_GRID)):
             plan = plan_of(producers, slice_kb, batches)
-            sides = [broker.side(name, **plan) for name in (STRICT, SLICED)]
-            if batches >= 4 * producers:
+            sides = [carriers.files(context, OURS, folder, durable=False, **plan),
+                     *(broker.side(name, **plan) for name in (STRICT, SLICED))]
+            if producers * slice_kb < STORE_KB_MAX:
+                sides.append(carriers.objects(context, OBJECTS, store, f"e1-{number}", **plan))
+            if batches >= 4 * producers and producers <= 8:
                 sides += [broker.side(STRICT_TX, **plan), broker.side(SLICED_4, per_transaction=4, **plan)]
-            yield Cell(point(producers, slice_kb),
-                       [carriers.files(context, OURS, folder, durable=False, **plan),
-                        carriers.objects(context, OBJECTS, store, f"e1-{number}", **plan),
-                        *sides])
+            yield Cell(point(producers, slice_kb), sides)
 
 
 def disk_cells(context: Context) -> Generator[Cell, None, None]:
