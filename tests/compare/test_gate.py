@@ -137,7 +137,7 @@ class There(unittest.TestCase):
         for experiment in self.experiments:
             number = f"e{int(experiment.id[1:]):02}"
             self.assertTrue(registry.sources(experiment)[0].name.startswith(number + "_"), experiment.id)
-            self.assertTrue(experiment.bars, experiment.id)
+            self.assertTrue(experiment.bars or experiment.id == "E12", "reported, not judged")
             self.assertLessEqual(experiment.needs, frozenset(context.PARTS))
             for plot in experiment.plots:
                 self.assertTrue(plot.file.startswith(number + "-"), plot.file)
@@ -151,7 +151,7 @@ class There(unittest.TestCase):
         """Without data every bar is open and nothing fails: an experiment may be stopped at any cell."""
         told = [output.Told(experiment, fixed.record(id=experiment.id, cells=[])) for experiment in self.experiments]
         for one in told:
-            self.assertEqual({verdict.word for verdict in one.verdicts()}, {"not measured"}, one.experiment.id)
+            self.assertLessEqual({verdict.word for verdict in one.verdicts()}, {"not measured"}, one.experiment.id)
             for value in one.experiment.paper_values:
                 self.assertIsInstance(value.ours(one.results), str)
             if one.experiment.losses:

@@ -26,9 +26,9 @@ CALM = {8: {"incr", "aimd:rate", "dac", "turn"}, 32: {"aimd:rate", "dac", "turn"
 
 def read(printed: str) -> Row:
     told = json.loads(printed.strip().splitlines()[-1])
-    named = {name: told[name] for name in ("commits_per_s", "batches_per_s", "success_percent", "lag_p50_s", "lag_p99_s",
-                                           "lag_max_s", "reads_per_commit", "run_p50", "run_p99", "manifest_bytes",
-                                           "requests_per_s", "processor_percent", "open") if name in told}
+    names = ["commits_per_s", "batches_per_s", "success_percent", "lag_p50_s", "lag_p99_s", "lag_max_s",
+             "reads_per_commit", "run_p50", "run_p99", "manifest_bytes", "requests_per_s", "processor_percent", "open"]
+    named = {name: told[name] for name in names if name in told}
     named["conflict_percent"] = 100 - told["success_percent"]
     settings = {"virtual minutes": told["minutes"]} if "minutes" in told else {"seconds": told["seconds"]}
     return Row(named, settings=settings)
@@ -147,8 +147,8 @@ EXPERIMENT = Experiment(
         *(Bar(f"the paper's order: `{a}` over `{b}`, batches/s", functools.partial(faster, a, b), ">=", 1, counted=True)
           for a, b in zip(ORDERED[:-1], ORDERED[1:-1])),
         Bar("the paper's order: `fixed:10` over `naive`, batches/s", functools.partial(faster, "fixed:10", "naive"),
-            ">=", 1, evidence="Ten milliseconds are no gap beside a create of 60: both attempt all the time. The paper's "
-                              "FIXED10 counts batches."),
+            ">=", 1, evidence="Ten milliseconds are no gap beside a create of 60: both attempt all the time. The "
+                              "paper's FIXED10 counts batches."),
         *(Bar(f"conflicts of `dac` (its budget is 5 %), {n} producers", functools.partial(conflicts, "dac", n), "<=", 6,
               unit="%", counted=True) for n in PRODUCERS),
         *(Bar(f"conflicts of `turn`, {n} producers", functools.partial(conflicts, "turn", n), "<=", 5, unit="%",
@@ -169,8 +169,8 @@ EXPERIMENT = Experiment(
     remarks=[
         "Virtual: the commit machine that ships in every process; the world is modelled (docs/design/cadence.md).",
         "Policies that attempt all the time are computed for fewer virtual minutes; the table says how many.",
-        "`dac` has no steady state within the seconds of the row with processes: what is not told by the end counts with "
-        "its age, so its lag there is a lower bound.",
+        "`dac` has no steady state within the seconds of the row with processes: what is not told by the end counts "
+        "with its age, so its lag there is a lower bound.",
         "The paper's FIXED and INCR count batches where these count milliseconds, and its commits grow with history.",
     ],
     headline=headline,
