@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Our side of what peers carry: producers publish global batches, ranks read their slices.
 
-actions: `produce` (measured; into a new namespace that is removed after, unless `keep`), `consume`, and `commits` (a
-batch each, as lancecommits.py). Producers and ranks are threads of this process, for the machine has two cores; each
+actions: `produce` (measured; into a new namespace that is removed after, unless `keep`), `bare` (files instead),
+`consume`, and `commits` (a batch each, as lancecommits.py). Producers and ranks are threads of this process, for the machine has two cores; each
 rank opens the namespace by itself, as in a process of its own. `read` of consume: "product"; or, by a plain client that
 reads nothing ahead, to tell what the layout alone costs: "plain" (the slice by one ranged GET), "footer" (the object's
 end, then the slice: where offsets are not beside the name), "dense" (the whole batch, as a reader must that knows no
@@ -12,6 +12,7 @@ slices).
 
 import http.client
 import json
+import os
 import shutil
 import time
 import urllib.request
@@ -91,6 +92,26 @@ def produce(plan: dict[str, Any]) -> dict[str, Any]:
     remove(plan)
     return side.row(carried.produce_figures(meter, plan["batches"], plan["batches"] * len(memory)), meter,
                     settings={"version": batchweave.__version__, **space_settings(plan), **settings})
+
+
+def bare(plan: dict[str, Any]) -> dict[str, Any]:
+    """The same bytes by the same threads in files of a batch each, and nothing else: what the file system can take."""
+    folder = plan["url"].removeprefix("file://")
+    os.makedirs(folder)
+    memory = carried.payload(plan["world"] * plan["slice_bytes"])
+    shares = carried.shares(plan["batches"], plan["producers"])
+
+    def work(number: int) -> None:
+        for batch in range(shares[number]):
+            with open(f"{folder}/{number}-{batch}", "xb", buffering=0) as file:
+                at = 0
+                while at < len(memory):
+                    at += file.write(memoryview(memory)[at:]) or 0
+
+    with side.Meter() as meter:
+        carried.in_threads(plan["producers"], work)
+    remove(plan)
+    return side.row(carried.produce_figures(meter, plan["batches"], plan["batches"] * len(memory)), meter)
 
 
 # ---- consume
@@ -229,7 +250,7 @@ def commits(plan: dict[str, Any]) -> dict[str, Any]:
                               "commits": plan["commits"]})
 
 
-ACTIONS = {"produce": produce, "consume": consume, "commits": commits}
+ACTIONS = {"produce": produce, "consume": consume, "commits": commits, "bare": bare}
 
 if __name__ == "__main__":
     side.main(lambda plan: ACTIONS[plan["action"]](plan))
