@@ -3,11 +3,11 @@
 """Our side of what peers carry: producers publish global batches, ranks read their slices.
 
 actions: `produce` (measured; into a new namespace that is removed after, unless `keep`), `bare` (files instead),
-`consume`, and `commits` (a batch each, as lancecommits.py). Producers and ranks are threads of this process, for the machine has two cores; each
-rank opens the namespace by itself, as in a process of its own. `read` of consume: "product"; or, by a plain client that
-reads nothing ahead, to tell what the layout alone costs: "plain" (the slice by one ranged GET), "footer" (the object's
-end, then the slice: where offsets are not beside the name), "dense" (the whole batch, as a reader must that knows no
-slices).
+`consume`, and `commits` (a batch each, as lancecommits.py). Producers and ranks are threads of this process, for the
+machine has two cores; each rank opens the namespace by itself, as in a process of its own. `read` of consume:
+"product"; or, by a plain client that reads nothing ahead, to tell what the layout alone costs: "plain" (the slice by
+one ranged GET), "footer" (the object's end, then the slice: where offsets are not beside the name), "dense" (the whole
+batch, as a reader must that knows no slices).
 """
 
 import http.client

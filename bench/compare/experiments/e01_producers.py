@@ -29,8 +29,8 @@ SCALING_AT = {"what": "8 and 128 producers, 50 ms a PUT"}
 # By the size of a slice, of strict Kafka's throughput: the least.
 LEAST = {100: 1.0, 1000: 2.5, 10000: 6.0}
 LEAST_SLICED, CPU_MOST = 2.0, 0.8
-LIMIT = ("The side \"files, bare\" writes the same bytes with the same threads and does nothing else: ours cannot be faster "
-         "than that. Its row stands beside ours in the same rounds.")
+LIMIT = ("The side \"files, bare\" writes the same bytes with the same threads and does nothing else: ours cannot be "
+         "faster than that. Its row stands beside ours in the same rounds.")
 
 
 def point(producers: int, slice_kb: int, storage: str = "memory") -> dict[str, Any]:
