@@ -132,6 +132,11 @@ bw_status bench_restart(bench *b, bw_error *error);
 /** Of the group restart. */
 bw_status bench_restart_trips(bench *b, bw_error *error);
 bw_status bench_objects(bench *b, bw_error *error);
+bw_status bench_reads(bench *b, bw_error *error);
+bw_status bench_polling(bench *b, bw_error *error);
+bw_status bench_scaling(bench *b, bw_error *error);
+bw_status bench_tail(bench *b, bw_error *error);
+bw_status bench_latency(bench *b, bw_error *error);
 bw_status bench_requests(bench *b, bw_error *error);
 bw_status bench_lifecycle(bench *b, bw_error *error);
 

@@ -32,6 +32,15 @@ bw_status fill_config(const char *const *pairs, bw_config **config, bw_error *er
     return BW_OK;
 }
 
+bw_status fill_init(bw_runtime *runtime, const char *url, const char *const *pairs, bw_error *error)
+{
+    bw_config *config = NULL;
+    BW_TRY(fill_config(pairs, &config, error));
+    const bw_status status = bw_space_init(runtime, url, config, error);
+    bw_config_free(config);
+    return status;
+}
+
 static bw_status init_space(bw_runtime *runtime, const char *url, const fill_plan *plan,
                             bw_error *error)
 {
@@ -40,11 +49,7 @@ static bw_status init_space(bw_runtime *runtime, const char *url, const fill_pla
     snprintf(items, sizeof items, "%" PRIu32, plan->items);
     const char *const pairs[] = {"dp", dp,        "items", items, "producers",
                                  "1",  "durable", "false", NULL};
-    bw_config *config = NULL;
-    BW_TRY(fill_config(pairs, &config, error));
-    const bw_status status = bw_space_init(runtime, url, config, error);
-    bw_config_free(config);
-    return status;
+    return fill_init(runtime, url, pairs, error);
 }
 
 bw_status fill_put(bw_producer *producer, const fill_plan *plan, uint64_t step,

@@ -16,6 +16,9 @@ typedef struct fill_plan {
 
 /** "file://" parent "/" name into `url` (BENCH_PATH_MAX). */
 bw_status fill_url(const char *parent, const char *name, char *url, bw_error *error);
+/** A namespace by such properties, with nothing in it. */
+bw_status fill_init(bw_runtime *runtime, const char *url, const char *const *pairs,
+                    bw_error *error);
 bw_status fill_space(bw_runtime *runtime, const char *url, const fill_plan *plan, bw_error *error);
 /** Steps more, by one more producer, in a namespace that is there. */
 bw_status fill_more(const char *url, const fill_plan *plan, bw_error *error);

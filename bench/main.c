@@ -33,6 +33,13 @@ static const bench_group groups[] = {
     {"restart", "from opening a namespace of 10^5 steps to the first item", bench_restart},
     {"objects", "processor time of requests to an object store, beside bare libcurl",
      bench_objects},
+    {"reads", "requests and bytes of ranks on an object store, counted by it", bench_reads},
+    {"polling", "what ranks and producers that wait ask of an object store", bench_polling},
+    {"scaling", "many producers on an object store against few, and against its bandwidth",
+     bench_scaling},
+    {"tail", "training steps where some requests of an object store are slow", bench_tail},
+    {"latency", "commits and conditional writes on an object store, alone and loaded",
+     bench_latency},
     {"requests", "requests and bytes of a rank, counted by strace", bench_requests},
     {"lifecycle", "bytes on the store while checkpoints advance, for 1,010 steps", bench_lifecycle},
 };

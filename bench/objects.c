@@ -12,10 +12,8 @@
 
 #include "base/alloc.h"
 #include "base/crc32c.h"
-#include "store_s3/s3_store.h"
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <sys/resource.h>
 
 #define BYTES ((size_t)100 * 1024)
@@ -88,23 +86,6 @@ static bw_status run_side(void *context, double *us, bw_error *error)
     return BW_OK;
 }
 
-static bw_status open_store(const remote *r, s3_sign_body sign_body, store **out, bw_error *error)
-{
-    char endpoint[64];
-    (void)snprintf(endpoint, sizeof endpoint, "http://127.0.0.1:%" PRIu32, r->port);
-    const s3_options options = {
-        .bucket = REMOTE_BUCKET,
-        .prefix = "",
-        .endpoint = endpoint,
-        .region = "us-east-1",
-        .profile = "",
-        .ca_file = "",
-        .sign_body = sign_body,
-        .request_timeout_ns = 30 * NS_PER_S,
-    };
-    return s3_store_open(&options, out, error);
-}
-
 /* One kind of request. */
 typedef struct trial {
     const char *name;
@@ -140,7 +121,7 @@ static bw_status compare(bench *b, const remote *r, const trial *t, bw_error *er
     if (status == BW_OK)
         status = bare_new(&plan, &bare.bare, error);
     if (status == BW_OK)
-        status = open_store(r, t->sign_body, &ours.store, error);
+        status = remote_store(r, t->sign_body, &ours.store, error);
     if (status == BW_OK)
         status = bench_turns(bench_rounds(b, 2), (bench_side){run_side, &ours},
                              (bench_side){run_side, &bare}, &pair, error);
@@ -167,9 +148,6 @@ bw_status bench_objects(bench *b, bw_error *error)
         {"objects.put_large_known", STORE_PUT, S3_SIGN_NEVER, LARGE_BYTES, true, 0},
     };
     remote r;
-    /* The server looks at signatures only when it is given keys: what is measured is this side. */
-    (void)setenv("AWS_ACCESS_KEY_ID", "bench", 0);
-    (void)setenv("AWS_SECRET_ACCESS_KEY", "bench", 0);
     bw_status status = remote_start(&r, b->teststore, error);
     for (size_t i = 0; i < sizeof trials / sizeof trials[0] && status == BW_OK; i++)
         status = compare(b, &r, &trials[i], error);

@@ -9,6 +9,8 @@
 #include <string.h>
 
 #define RIG_DEADLINE_NS (60 * NS_PER_S)
+/* The n-th request of one rig takes as long as the n-th of another: sides compared in turns. */
+#define RIG_DELAY_SEED 1u
 static int64_t deadline(void)
 {
     return clock_deadline(clock_system(), RIG_DEADLINE_NS);
@@ -99,7 +101,11 @@ static bw_status open_drive(rig *r, bool durable, bw_error *error)
     store *metered = NULL;
     store *retried = NULL;
     BW_TRY(store_file_open(r->path, &options, &file, error));
-    bw_status status = store_meter_wrap(file, &r->meter, &metered, error);
+    bw_status status = BW_OK;
+    if (r->shape.latency.write_ms > 0)
+        status = delay_wrap(file, r->shape.latency, RIG_DELAY_SEED, &file, error);
+    if (status == BW_OK)
+        status = store_meter_wrap(file, &r->meter, &metered, error);
     if (status != BW_OK) {
         store_close(file);
         return status;

@@ -8,6 +8,8 @@
 #define BENCH_RIG_H
 
 #include "bench.h"
+#include "delay.h"
+
 #include "client/drive.h"
 #include "protocol/commit.h"
 #include "store/decorators.h"
@@ -33,7 +35,8 @@ typedef struct rig_producer {
 typedef struct rig_shape {
     uint32_t dp;
     uint32_t slice_bytes;
-    uint32_t state_bytes; /* of the resume state that producer 0 commits with each batch */
+    uint32_t state_bytes;  /* of the resume state that producer 0 commits with each batch */
+    delay_medians latency; /* of a store behind a network; 0: none. Alike in all rigs: one seed. */
 } rig_shape;
 #define RIG_STATE_MAX 256u /* what a manifest holds inline */
 

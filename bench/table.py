@@ -43,8 +43,9 @@ WHAT = {
     "history.1e6_ones.commit_p50": "a commit, 10^6",
     "manifest.32_producers.mean": "a commit of one batch, 32 producers in turn, 2,020 commits",
     "manifest.32_producers.max": "the largest of them",
-    **{f"states.{slices}x{kilobytes}k.over_{other}":
-       f"a durable commit with a resume state of 256 B, {slices} slices of {kilobytes} KB, over {what}"
+    **{f"states.{where}{slices}x{kilobytes}k.over_{other}":
+       f"a {commit} with a resume state of 256 B, {slices} slices of {kilobytes} KB, over {what}"
+       for where, commit in (("", "durable commit"), ("put20.", "commit where a PUT takes 20 ms,"))
        for slices in (8, 32, 128) for kilobytes in (10, 100, 1000)
        for other, what in (("dummy", "one with as many bytes that do not change"), ("none", "one with none"))},
     "rivals.one": "batches published by one process, cadence off, memory file system",

@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "check.h"
+#include "names.h"
 #include "network.h"
 #include <string.h>
 
@@ -18,6 +19,7 @@ typedef struct number_index {
 struct vstore {
     object *buckets[BUCKETS];
     number_index manifests, markers;
+    live_names names;
     uint64_t newest, retired;
     vstore_size stored, peak;
 };
@@ -67,6 +69,7 @@ void vstore_free(vstore *v)
     }
     mem_free(v->manifests.objects);
     mem_free(v->markers.objects);
+    names_free(&v->names);
     mem_free(v);
 }
 
@@ -235,6 +238,8 @@ static void hold(sim *s, object *o, blob *body)
     blob *old = o->now;
     o->now = blob_ref(body);
     o->unreachable_ns = 0;
+    if (old == NULL)
+        names_add(&v->names, o);
     count(v, old, body);
     blob_unref(old);
     o->writes++;
@@ -266,6 +271,8 @@ void vstore_put(sim *s, object *o, blob *body, const flight *f)
 void vstore_delete(sim *s, object *o, const flight *f)
 {
     check_deleted(s, o, f);
+    if (o->now != NULL)
+        names_remove(&s->store->names, o);
     count(s->store, o->now, NULL);
     blob_unref(o->now);
     o->was_deleted |= o->now != NULL;
@@ -274,42 +281,13 @@ void vstore_delete(sim *s, object *o, const flight *f)
 
 uint32_t vstore_list(const vstore *v, uint64_t after, uint64_t *versions, uint32_t max, bool *more)
 {
-    uint32_t count = 0;
-    *more = false;
-    for (uint64_t i = after + 1; i < v->manifests.count; i++) {
-        const object *o = v->manifests.objects[i];
-        if (o == NULL || o->now == NULL)
-            continue;
-        if (count == max) {
-            *more = true;
-            break;
-        }
-        versions[count++] = i;
-    }
-    return count;
+    object_key key;
+    key_manifest(&key, after);
+    return names_numbers(&v->names, KEY_MANIFEST, key.text, versions, max, more);
 }
 
 uint32_t vstore_names(const vstore *v, const char *prefix, const char *after, const object **out,
                       uint32_t max, bool *more)
 {
-    const size_t size = strlen(prefix);
-    uint32_t count = 0;
-    *more = false;
-    for (uint32_t i = 0; i < BUCKETS; i++) {
-        for (const object *o = v->buckets[i]; o != NULL; o = o->bucket_next) {
-            const char *name = o->key.text;
-            if (o->now == NULL || strncmp(name, prefix, size) != 0 || strcmp(name, after) <= 0)
-                continue;
-            if (count == max && strcmp(out[count - 1]->key.text, name) < 0) {
-                *more = true;
-                continue;
-            }
-            *more |= count == max;
-            uint32_t at = count < max ? count++ : max - 1;
-            for (; at > 0 && strcmp(out[at - 1]->key.text, name) > 0; at--)
-                out[at] = out[at - 1];
-            out[at] = o;
-        }
-    }
-    return count;
+    return names_list(&v->names, prefix, after, out, max, more);
 }

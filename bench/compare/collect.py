@@ -150,6 +150,8 @@ def run(experiment: Experiment, context: Context, tell: Callable[[str], None]) -
             stopped = "its budget is used up"
         except Failed as error:
             stopped = str(error)
+        except Exception as error:  # what it holds did not start, say; the other experiments go on
+            stopped = f"{type(error).__name__}: {error}"
         finally:
             if stopped:
                 source_close(source)

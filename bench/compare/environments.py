@@ -90,5 +90,9 @@ def python(which: str) -> pathlib.Path:
 
 
 def kafka() -> pathlib.Path:
-    """The folder of a broker's jars and of the client's library."""
-    raise RuntimeError("no script installs Kafka")
+    """The folder of a broker's jars and of the client's library; bench/peers/kafkainstall.py makes it."""
+    folder = str(ROOT / "bench" / "peers")
+    if folder not in sys.path:
+        sys.path.append(folder)
+    installed: pathlib.Path = importlib.import_module("kafkainstall").install()
+    return installed

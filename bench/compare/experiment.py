@@ -144,3 +144,4 @@ class Experiment:
     losses: Callable[[Results], Sequence[str]] | None = None   # where another side is better; stands first
     headline: Callable[[Results], str | None] | None = None    # one number, for the README
     needs: frozenset[str] = frozenset({"release"})   # of context.PARTS: what is prepared for it
+    gate_needs: frozenset[str] = frozenset({"release"})   # the same of the gate, which needs less

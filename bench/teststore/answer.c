@@ -127,7 +127,7 @@ static uint64_t allowance(connection *c)
     if (c->credit == 0) {
         const int64_t now = clock_now(clock_system());
         c->credit = left < PACE_BYTES ? left : PACE_BYTES;
-        const int64_t until = faults_pay(f, &c->paid, c->credit, now);
+        const int64_t until = faults_pay(f, &c->paid, c->credit, false, now);
         if (until > now && connection_wait(c, until, STATE_SEND))
             return 0;
     }

@@ -285,7 +285,7 @@ static progress on_body(connection *c)
     c->body_got += (uint64_t)got;
     if (paced) {
         const int64_t now = clock_now(clock_system());
-        const int64_t until = faults_pay(f, &c->paid, (uint64_t)got, now);
+        const int64_t until = faults_pay(f, &c->paid, (uint64_t)got, true, now);
         if (until > now && connection_wait(c, until, STATE_BODY))
             return PROGRESS_BLOCKED;
     }

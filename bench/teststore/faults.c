@@ -11,7 +11,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#define BURST_NS (5 * NS_PER_MS)
+#define BURST_MS 5
 
 /** How long a verb takes: log-normal about a median, some requests many times as long. */
 typedef struct slowness {
@@ -23,7 +23,8 @@ typedef struct tuning {
     uint64_t seed;
     rules rules;
     slowness slow[VERB_COUNT];
-    double connection_per_s, total_per_s; /* 0: no limit */
+    double connection_per_s, total_per_s, received_per_s; /* 0: no limit */
+    double burst_ms; /* of all connections: so much that went unused is kept */
     int64_t skew_ms, idle_ns;
 } tuning;
 
@@ -33,9 +34,10 @@ struct faults {
         tuning now;
     } locked;
     struct {
-        _Atomic uint64_t connection_per_s, total_per_s;
-        _Atomic int64_t free_ns; /* when everybody's bandwidth has paid for what was taken */
-        _Atomic int64_t skew_ms, idle_ns;
+        _Atomic uint64_t connection_per_s, total_per_s, received_per_s;
+        /* When everybody's bandwidth has paid for what was taken. */
+        _Atomic int64_t free_ns, received_free_ns;
+        _Atomic int64_t skew_ms, idle_ns, burst_ns;
         atomic_bool armed, slow;
     } atomic;
 };
@@ -58,6 +60,7 @@ faults *faults_new(uint64_t seed)
     faults *f = grab_zeroed(sizeof *f);
     lock_init(&f->lock);
     f->locked.now.seed = seed;
+    f->locked.now.burst_ms = BURST_MS;
     return f;
 }
 
@@ -136,7 +139,8 @@ static bool read_latency(const json_t *value, slowness *slow, buf *why)
 
 static bool read_bandwidth(const json_t *value, tuning *t, buf *why)
 {
-    t->connection_per_s = t->total_per_s = 0;
+    t->connection_per_s = t->total_per_s = t->received_per_s = 0;
+    t->burst_ms = BURST_MS;
     json_t *object = json_copy((json_t *)(uintptr_t)value);
     bool good = json_is_object(object);
     if (!good)
@@ -147,6 +151,8 @@ static bool read_bandwidth(const json_t *value, tuning *t, buf *why)
     {
         double *to = strcmp(field, "connection") == 0 ? &t->connection_per_s
                      : strcmp(field, "total") == 0    ? &t->total_per_s
+                     : strcmp(field, "received") == 0 ? &t->received_per_s
+                     : strcmp(field, "burst_ms") == 0 ? &t->burst_ms
                                                       : NULL;
         if (to == NULL)
             buf_printf(why, "bandwidth has no field %s", field);
@@ -195,6 +201,8 @@ static void publish_locked(faults *f)
         slow |= t->slow[v].p50_ns > 0;
     atomic_store(&f->atomic.connection_per_s, (uint64_t)t->connection_per_s);
     atomic_store(&f->atomic.total_per_s, (uint64_t)t->total_per_s);
+    atomic_store(&f->atomic.received_per_s, (uint64_t)t->received_per_s);
+    atomic_store(&f->atomic.burst_ns, (int64_t)(t->burst_ms * (double)NS_PER_MS));
     atomic_store(&f->atomic.skew_ms, t->skew_ms);
     atomic_store(&f->atomic.idle_ns, t->idle_ns);
     atomic_store(&f->atomic.armed, t->rules.count > 0);
@@ -284,7 +292,8 @@ int64_t faults_idle_ns(const faults *f)
 bool faults_paced(const faults *f)
 {
     return (atomic_load_explicit(&f->atomic.connection_per_s, memory_order_relaxed) |
-            atomic_load_explicit(&f->atomic.total_per_s, memory_order_relaxed)) != 0;
+            atomic_load_explicit(&f->atomic.total_per_s, memory_order_relaxed) |
+            atomic_load_explicit(&f->atomic.received_per_s, memory_order_relaxed)) != 0;
 }
 
 static int64_t price_ns(uint64_t size, uint64_t per_s)
@@ -297,23 +306,33 @@ static int64_t later(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
-int64_t faults_pay(faults *f, pace *own, uint64_t size, int64_t now_ns)
+/* What went unused in the last moments may be used yet: timers are late, the line is not. */
+static int64_t pay_together(_Atomic int64_t *free_ns, int64_t burst_ns, int64_t price,
+                            int64_t now_ns)
+{
+    int64_t before = atomic_load(free_ns), after = 0;
+    do {
+        after = later(before, now_ns - burst_ns) + price;
+    } while (!atomic_compare_exchange_weak(free_ns, &before, after));
+    return after;
+}
+
+int64_t faults_pay(faults *f, pace *own, uint64_t size, bool received, int64_t now_ns)
 {
     const uint64_t mine = atomic_load(&f->atomic.connection_per_s);
     const uint64_t all = atomic_load(&f->atomic.total_per_s);
+    const uint64_t in = received ? atomic_load(&f->atomic.received_per_s) : 0;
+    const int64_t burst_ns = atomic_load(&f->atomic.burst_ns);
     int64_t until = now_ns;
     if (mine > 0) {
         own->free_ns = later(own->free_ns, now_ns) + price_ns(size, mine);
         until = own->free_ns;
     }
-    if (all > 0) {
-        /* What went unused in the last moments may be used yet: timers are late, the line is not.
-         */
-        int64_t before = atomic_load(&f->atomic.free_ns), after = 0;
-        do {
-            after = later(before, now_ns - BURST_NS) + price_ns(size, all);
-        } while (!atomic_compare_exchange_weak(&f->atomic.free_ns, &before, after));
-        until = later(until, after);
-    }
+    if (all > 0)
+        until =
+            later(until, pay_together(&f->atomic.free_ns, burst_ns, price_ns(size, all), now_ns));
+    if (in > 0)
+        until = later(
+            until, pay_together(&f->atomic.received_free_ns, burst_ns, price_ns(size, in), now_ns));
     return until;
 }

@@ -104,7 +104,8 @@ typedef struct pace {
     int64_t free_ns; /* of one connection */
 } pace;
 bool faults_paced(const faults *f);
-/** When `size` more bytes have gone through the connection's and everybody's limit. */
-int64_t faults_pay(faults *f, pace *own, uint64_t size, int64_t now_ns);
+/** When `size` more bytes have gone through the connection's and everybody's limit; `received`: of
+ * a body that is taken in. */
+int64_t faults_pay(faults *f, pace *own, uint64_t size, bool received, int64_t now_ns);
 
 #endif

@@ -70,7 +70,7 @@ def restore(state: State, loader: batchweave.torch.Loader, folder: Path, there: 
                 parameter.copy_(value)
         dcp.load({"state": state}, checkpoint_id=str(folder / there[-1]))
         loader.load_state_dict(json.loads(state.data))
-    loader.reconcile(there)
+        loader.reconcile(there)
 
 
 def main() -> None:
@@ -97,9 +97,8 @@ def main() -> None:
     log = open(arguments.folder / f"log-{world}-{rank}.jsonl", "a", encoding="ascii", buffering=1)
 
     there = complete(arguments.folder)
-    # By itself a group goes on at its newest pin: not with weights that know nothing of what lies before it.
-    start = None if there else "earliest"
-    with batchweave.torch.Loader(arguments.url, group=arguments.group, keep=KEEP, start=start) as loader:
+    # Should the checkpoints be gone (a wrong folder, say) that the group still keeps data for, this is StateMissing.
+    with batchweave.torch.Loader(arguments.url, group=arguments.group, keep=KEEP) as loader:
         restore(state, loader, arguments.folder, there)
         future, total = None, 0.0
         for microbatch in loader:

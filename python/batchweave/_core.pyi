@@ -3,6 +3,13 @@
 from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
 
 version: str
+# What happened to a producer's batch, or to the producer (Producer.events).
+EVENT_RELEASED: int
+EVENT_COMMITTED: int
+EVENT_BLOCKED: int
+EVENT_UNKNOWN: int
+EVENT_FENCED: int
+EVENT_FAILED: int
 
 def status_table() -> List[Tuple[int, str, str, str]]: ...
 def settings_table() -> List[Tuple[str, str, str, Optional[str], str]]: ...

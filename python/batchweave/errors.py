@@ -345,6 +345,12 @@ class Unclean(DataError):
     code = "UNCLEAN"
 
 
+class StateMissing(UsageError):
+    """The group has checkpoints, and the loader was given no state. Of this package alone."""
+
+    code = "STATE_MISSING"
+
+
 BY_CODE: Dict[str, Type[Error]] = {
     kind.code: kind
     for kind in list(globals().values())

@@ -7,6 +7,7 @@ from __future__ import annotations
 import itertools
 import json
 import os
+import warnings
 from types import TracebackType
 from typing import (Any, Callable, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Protocol, Sequence,
                     Tuple, Type, TypeVar, Union, cast)
@@ -22,8 +23,6 @@ from .tensors import pack
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 Batch = Union[Mapping[str, Any], Sequence[Any]]
-
-COMMITTED, BLOCKED, UNKNOWN, FENCED, FAILED = 2, 3, 4, 5, 6
 
 
 class Indexed(Protocol[T_co]):
@@ -207,17 +206,17 @@ class Producer:
     def _hear(self, timeout: float = 0.0) -> List[Commit]:
         commits = []
         for kind, token, step, version, message in self.core.events(timeout):
-            if kind == COMMITTED:
+            if kind == _core.EVENT_COMMITTED:
                 self.blocked = None
                 commit = Commit(step, self._waiting.pop(token), version)
                 commits.append(commit)
                 for listener in self._listeners:
                     listener(commit)
-            elif kind == BLOCKED:
+            elif kind == _core.EVENT_BLOCKED:
                 self.blocked = message
-            elif kind == FENCED:
+            elif kind == _core.EVENT_FENCED:
                 raise Fenced(message or f"a newer process opened producer {self.id!r}")
-            elif kind == FAILED:
+            elif kind == _core.EVENT_FAILED:
                 raise Failed(message or f"producer {self.id!r} failed")
         return commits
 
@@ -268,6 +267,19 @@ class Producer:
                 self.flush()
         finally:
             self.close()
+
+    def __del__(self) -> None:
+        """Nobody can publish what is left any more; whoever forgot `with` or flush hears of it."""
+        core = self.__dict__.get("_core")  # absent where the constructor raised
+        if core is None or self._process != os.getpid():
+            return
+        told = json.loads(core.stats())
+        left = told["batches_put"] - told["batches_committed"]
+        if left > 0:
+            warnings.warn(f"producer {self.id!r} was dropped with {left} unpublished batch{'es' if left > 1 else ''}: a "
+                          f"restart makes what lies beyond offset {told['offset_committed']} again; use `with`, or "
+                          "flush() and close()", ResourceWarning, stacklevel=2, source=self)
+        self.close()
 
     def __reduce__(self) -> Tuple[Any, ...]:
         raise TypeError("a producer cannot be pickled: open one with an id of its own in the other process")

@@ -1,15 +1,12 @@
 // SPDX-FileCopyrightText: The BatchWeave authors
 // SPDX-License-Identifier: Apache-2.0
 /* The Python type Consumer: one rank. */
+#include "handle.h"
 #include "item.h"
 #include "space.h"
-#include "work.h"
-
-#define REPORT_BYTES_MAX 65536u
 
 typedef struct consumer_object {
-    PyObject head;
-    owned *handle;   /* NULL: closed */
+    handle_object base;
     bw_error *error; /* of next; one thread calls that */
     PyObject *lent;  /* token → Py_buffer in a capsule; NULL: none */
 } consumer_object;
@@ -19,30 +16,18 @@ static bw_consumer *consumer_of(const owned *o)
     return o->handle;
 }
 
-static owned *hold(PyObject *self)
-{
-    consumer_object *consumer = (consumer_object *)self;
-    if (consumer->handle == NULL) {
-        core_raise_plain(core_of(self), BW_INVALID, "the consumer was closed");
-        return NULL;
-    }
-    return owned_ref(consumer->handle);
-}
-
-static work *consumer_work(PyObject *self)
-{
-    owned *held = hold(self);
-    if (held == NULL)
-        return NULL;
-    work *w = work_new(held);
-    owned_unref(held);
-    return w;
-}
-
 static void close_consumer(void *consumer)
 {
     bw_consumer_close(consumer);
 }
+
+static void interrupt_consumer(void *consumer, int on)
+{
+    bw_consumer_interrupt(consumer, on);
+}
+
+static const handle_kind kind = {
+    .name = "consumer", .close = close_consumer, .interrupt = interrupt_consumer};
 
 /* ---- opening and closing ---- */
 
@@ -52,10 +37,7 @@ static bw_status run_open(void *context, bw_error *error)
     bw_consumer *consumer;
     bw_status status = bw_consumer_open(space_of(w->on), w->group, w->config, w->cursor,
                                         w->timeout_ns, &consumer, error);
-    if (status != BW_OK)
-        return status;
-    w->made = owned_new(consumer, close_consumer, w->on);
-    return w->made == NULL ? BW_NOMEM : BW_OK;
+    return status != BW_OK ? status : handle_made(w, consumer, &kind, w->on);
 }
 
 static PyObject *consumer_new(PyTypeObject *type, PyObject *args, PyObject *names)
@@ -63,65 +45,32 @@ static PyObject *consumer_new(PyTypeObject *type, PyObject *args, PyObject *name
     static char *keywords[] = {"space", "group", "settings", "cursor", "timeout", NULL};
     core_state *state = PyType_GetModuleState(type);
     PyObject *space, *group, *settings, *cursor = Py_None;
-    int64_t timeout_ns = BW_FOREVER;
-    if (!PyArg_ParseTupleAndKeywords(args, names, "OOO|OO&:Consumer", keywords, &space, &group,
-                                     &settings, &cursor, core_timeout, &timeout_ns))
-        return NULL;
-    owned *held = space_hold(state, space);
-    if (held == NULL)
-        return NULL;
-    work *w = work_new(held);
-    owned_unref(held);
-    if (w == NULL)
-        return NULL;
-    w->timeout_ns = timeout_ns;
-    if (!work_text(&w->group, group) || !work_config(state, w, settings) ||
-        !work_cursor(state, w, cursor)) {
-        work_drop(w);
-        return NULL;
+    work *w = work_new(NULL);
+    bool ready =
+        w != NULL &&
+        PyArg_ParseTupleAndKeywords(args, names, "OOO|OO&:Consumer", keywords, &space, &group,
+                                    &settings, &cursor, core_timeout, &w->timeout_ns) &&
+        (w->on = space_hold(state, space)) != NULL && work_text(&w->group, group) &&
+        work_config(state, w, settings) && work_cursor(state, w, cursor);
+    consumer_object *self = (consumer_object *)handle_open(type, &kind, run_open, w, ready);
+    if (self != NULL && (self->error = bw_error_new()) == NULL) {
+        Py_DECREF(self);
+        return PyErr_NoMemory();
     }
-    wait_call *call = wait_apart(state, run_open, work_drop, w);
-    if (call == NULL)
-        return NULL;
-    consumer_object *self = (consumer_object *)PyType_GenericAlloc(type, 0);
-    if (self != NULL) {
-        self->handle = w->made;
-        w->made = NULL;
-        self->error = bw_error_new();
-        if (self->error == NULL) {
-            Py_CLEAR(self);
-            PyErr_NoMemory();
-        }
-    }
-    wait_end(call);
     return (PyObject *)self;
-}
-
-/* Calls in other threads end with BW_INTERRUPTED; the last of them closes the handle. */
-static void close_now(consumer_object *self)
-{
-    owned *handle = self->handle;
-    if (handle == NULL)
-        return;
-    bw_consumer_interrupt(consumer_of(handle), 1);
-    /* Lent memory may be given back only when the library is through with it. */
-    if (self->lent != NULL && !owned_alone(handle))
-        Py_INCREF(self->lent);
-    owned_drop(&self->handle);
-    Py_CLEAR(self->lent);
 }
 
 static PyObject *consumer_close(PyObject *self, PyObject *unused)
 {
     (void)unused;
-    close_now((consumer_object *)self);
+    handle_close(self, &((consumer_object *)self)->lent);
     Py_RETURN_NONE;
 }
 
 static void consumer_dealloc(PyObject *self)
 {
     PyTypeObject *type = Py_TYPE(self);
-    close_now((consumer_object *)self);
+    handle_close(self, &((consumer_object *)self)->lent);
     bw_error_free(((consumer_object *)self)->error);
     PyObject_Free(self);
     Py_DECREF(type);
@@ -160,7 +109,7 @@ static PyObject *consumer_next(PyObject *self, PyObject *const *args, Py_ssize_t
     }
     if (count == 1 && !core_timeout(args[0], &timeout_ns))
         return NULL;
-    owned *held = hold(self);
+    owned *held = handle_hold(self);
     if (held == NULL)
         return NULL;
     next_work n = {.consumer = consumer_of(held)};
@@ -181,7 +130,7 @@ static PyObject *consumer_next(PyObject *self, PyObject *const *args, Py_ssize_t
 static PyObject *consumer_cursor(PyObject *self, PyObject *unused)
 {
     (void)unused;
-    owned *held = hold(self);
+    owned *held = handle_hold(self);
     if (held == NULL)
         return NULL;
     bw_error *error = bw_error_new();
@@ -199,55 +148,28 @@ static PyObject *consumer_cursor(PyObject *self, PyObject *unused)
     return json;
 }
 
-typedef bw_status (*report_fn)(bw_consumer *consumer, char *json, size_t cap, size_t *length,
-                               bw_error *error);
-
-static PyObject *report_of(PyObject *self, report_fn report)
+static bw_status report_wait(void *consumer, char *json, size_t cap, size_t *length,
+                             bw_error *error)
 {
-    owned *held = hold(self);
-    if (held == NULL)
-        return NULL;
-    bw_error *error = bw_error_new();
-    char *json = malloc(REPORT_BYTES_MAX);
-    PyObject *text = NULL;
-    if (json == NULL || error == NULL) {
-        PyErr_NoMemory();
-    } else {
-        size_t length;
-        bw_status status;
-        Py_BEGIN_ALLOW_THREADS;
-        status = report(consumer_of(held), json, REPORT_BYTES_MAX, &length, error);
-        Py_END_ALLOW_THREADS;
-        text = status == BW_OK ? PyUnicode_DecodeUTF8(json, (Py_ssize_t)length, "replace")
-                               : core_raise(core_of(self), error);
-    }
-    free(json);
-    bw_error_free(error);
-    owned_drop(&held);
-    return text;
+    return bw_consumer_wait_reason(consumer, json, cap, length, error);
 }
 
 static PyObject *consumer_wait_reason(PyObject *self, PyObject *unused)
 {
     (void)unused;
-    return report_of(self, bw_consumer_wait_reason);
+    return handle_report(self, report_wait);
+}
+
+static bw_status report_stats(void *consumer, char *json, size_t cap, size_t *length,
+                              bw_error *error)
+{
+    return bw_consumer_stats(consumer, json, cap, length, error);
 }
 
 static PyObject *consumer_stats(PyObject *self, PyObject *unused)
 {
     (void)unused;
-    return report_of(self, bw_consumer_stats);
-}
-
-static PyObject *consumer_interrupt(PyObject *self, PyObject *on)
-{
-    int wanted = PyObject_IsTrue(on);
-    owned *held = wanted < 0 ? NULL : hold(self);
-    if (held == NULL)
-        return NULL;
-    bw_consumer_interrupt(consumer_of(held), wanted);
-    owned_drop(&held);
-    Py_RETURN_NONE;
+    return handle_report(self, report_stats);
 }
 
 /* ---- lent memory ---- */
@@ -284,7 +206,7 @@ static PyObject *consumer_lend(PyObject *self, PyObject *buffer)
     consumer_object *consumer = (consumer_object *)self;
     if (consumer->lent == NULL && (consumer->lent = PyList_New(0)) == NULL)
         return NULL;
-    owned *held = hold(self);
+    owned *held = handle_hold(self);
     if (held == NULL)
         return NULL;
     PyObject *answer = NULL;
@@ -321,16 +243,12 @@ static PyObject *consumer_pin(PyObject *self, PyObject *args)
 {
     core_state *state = core_of(self);
     PyObject *id, *cursor, *release;
-    work *w = consumer_work(self);
-    if (w == NULL)
-        return NULL;
-    if (!PyArg_ParseTuple(args, "UUO|O&:pin", &id, &cursor, &release, core_timeout,
-                          &w->timeout_ns) ||
-        !work_text(&w->id, id) || !work_cursor(state, w, cursor) || !work_ids(w, release)) {
-        work_drop(w);
-        return NULL;
-    }
-    return work_none(state, run_pin, w);
+    work *w = handle_work(self);
+    bool ready = w != NULL &&
+                 PyArg_ParseTuple(args, "UUO|O&:pin", &id, &cursor, &release, core_timeout,
+                                  &w->timeout_ns) &&
+                 work_text(&w->id, id) && work_cursor(state, w, cursor) && work_ids(w, release);
+    return work_none(state, run_pin, w, ready);
 }
 
 static bw_status run_release(void *context, bw_error *error)
@@ -343,15 +261,11 @@ static bw_status run_release(void *context, bw_error *error)
 static PyObject *consumer_release(PyObject *self, PyObject *args)
 {
     PyObject *ids;
-    work *w = consumer_work(self);
-    if (w == NULL)
-        return NULL;
-    if (!PyArg_ParseTuple(args, "O|O&:release", &ids, core_timeout, &w->timeout_ns) ||
-        !work_ids(w, ids)) {
-        work_drop(w);
-        return NULL;
-    }
-    return work_none(core_of(self), run_release, w);
+    work *w = handle_work(self);
+    bool ready = w != NULL &&
+                 PyArg_ParseTuple(args, "O|O&:release", &ids, core_timeout, &w->timeout_ns) &&
+                 work_ids(w, ids);
+    return work_none(core_of(self), run_release, w, ready);
 }
 
 static bw_status run_reconcile(void *context, bw_error *error)
@@ -364,15 +278,11 @@ static bw_status run_reconcile(void *context, bw_error *error)
 static PyObject *consumer_reconcile(PyObject *self, PyObject *args)
 {
     PyObject *ids;
-    work *w = consumer_work(self);
-    if (w == NULL)
-        return NULL;
-    if (!PyArg_ParseTuple(args, "O|O&:reconcile", &ids, core_timeout, &w->timeout_ns) ||
-        !work_ids(w, ids)) {
-        work_drop(w);
-        return NULL;
-    }
-    wait_call *call = wait_apart(core_of(self), run_reconcile, work_drop, w);
+    work *w = handle_work(self);
+    bool ready = w != NULL &&
+                 PyArg_ParseTuple(args, "O|O&:reconcile", &ids, core_timeout, &w->timeout_ns) &&
+                 work_ids(w, ids);
+    wait_call *call = work_run(core_of(self), run_reconcile, w, ready);
     if (call == NULL)
         return NULL;
     PyObject *released = PyLong_FromUnsignedLong(w->count_made);
@@ -385,7 +295,7 @@ static PyObject *consumer_reconcile(PyObject *self, PyObject *args)
 static PyObject *consumer_about(PyObject *self, void *unused)
 {
     (void)unused;
-    owned *held = hold(self);
+    owned *held = handle_hold(self);
     if (held == NULL)
         return NULL;
     const bw_consumer *consumer = consumer_of(held);
@@ -401,7 +311,7 @@ static PyMethodDef methods[] = {
     {"cursor", consumer_cursor, METH_NOARGS, "cursor() -> JSON"},
     {"wait_reason", consumer_wait_reason, METH_NOARGS, "wait_reason() -> JSON"},
     {"stats", consumer_stats, METH_NOARGS, "stats() -> JSON"},
-    {"interrupt", consumer_interrupt, METH_O, "interrupt(on)"},
+    {"interrupt", handle_interrupt, METH_O, "interrupt(on)"},
     {"lend", consumer_lend, METH_O, "lend(buffer) -> token"},
     {"pin", consumer_pin, METH_VARARGS, "pin(id, cursor, release, timeout=None)"},
     {"release", consumer_release, METH_VARARGS, "release(ids, timeout=None)"},

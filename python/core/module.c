@@ -157,12 +157,29 @@ static PyMethodDef functions[] = {
     {NULL, NULL, 0, NULL},
 };
 
+static int add_event_kinds(PyObject *module)
+{
+    static const struct {
+        const char *name;
+        bw_event_kind kind;
+    } kinds[] = {
+        {"EVENT_RELEASED", BW_EVENT_RELEASED}, {"EVENT_COMMITTED", BW_EVENT_COMMITTED},
+        {"EVENT_BLOCKED", BW_EVENT_BLOCKED},   {"EVENT_UNKNOWN", BW_EVENT_UNKNOWN},
+        {"EVENT_FENCED", BW_EVENT_FENCED},     {"EVENT_FAILED", BW_EVENT_FAILED},
+    };
+    int failed = 0;
+    for (size_t i = 0; !failed && i < sizeof kinds / sizeof kinds[0]; i++)
+        failed = PyModule_AddIntConstant(module, kinds[i].name, kinds[i].kind);
+    return failed;
+}
+
 static int exec_module(PyObject *module)
 {
     core_state *state = core_of_module(module);
     if (PyModule_AddFunctions(module, packed_functions) != 0 ||
         PyModule_AddFunctions(module, cursor_functions) != 0 ||
-        PyModule_AddStringConstant(module, "version", bw_version()) != 0)
+        PyModule_AddStringConstant(module, "version", bw_version()) != 0 ||
+        add_event_kinds(module) != 0)
         return -1;
     int failed = space_ready(module, state) | report_ready(module, state) |
                  consumer_ready(module, state) | item_ready(module, state) |

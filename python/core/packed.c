@@ -125,16 +125,19 @@ static bw_status add_notes(packed_object *packed, PyObject *notes, bw_error *err
     return BW_OK;
 }
 
-static PyObject *fail(PyObject *packed, core_state *state, const bw_error *error)
+/* The end of a call: `made`, or NULL with the exception that `status` and `error` say, unless one
+ * is set. Takes over `made` and `error`; either may be NULL. */
+static PyObject *conclude(PyObject *made, core_state *state, bw_status status, bw_error *error)
 {
-    Py_XDECREF(packed);
-    if (PyErr_Occurred() == NULL) {
-        if (error == NULL)
+    if (status != BW_OK) {
+        Py_CLEAR(made);
+        if (PyErr_Occurred() == NULL && error == NULL)
             PyErr_NoMemory();
-        else
+        else if (PyErr_Occurred() == NULL)
             core_raise(state, error);
     }
-    return NULL;
+    bw_error_free(error);
+    return made;
 }
 
 static PyObject *tensors_pack(PyObject *module, PyObject *args)
@@ -162,11 +165,7 @@ static PyObject *tensors_pack(PyObject *module, PyObject *args)
         Py_END_ALLOW_THREADS;
     }
     loans_end(&l);
-    PyObject *made = (PyObject *)packed;
-    if (status != BW_OK)
-        made = fail(made, state, error);
-    bw_error_free(error);
-    return made;
+    return conclude((PyObject *)packed, state, status, error);
 }
 
 typedef struct rows_of {
@@ -204,11 +203,7 @@ static PyObject *tensors_read(PyObject *module, PyObject *buffer)
     if (r.rows != NULL && error != NULL)
         status = bw_tensors_read(view.buf, (size_t)view.len, tensor_row, &r, error);
     PyBuffer_Release(&view);
-    PyObject *rows = r.rows;
-    if (status != BW_OK)
-        rows = fail(rows, core_of_module(module), error);
-    bw_error_free(error);
-    return rows;
+    return conclude(r.rows, core_of_module(module), status, error);
 }
 
 static PyObject *tensors_remap(PyObject *module, PyObject *args)
@@ -250,11 +245,7 @@ static PyObject *tensors_remap(PyObject *module, PyObject *args)
     loans_end(&l);
     free(bytes);
     free(sizes);
-    PyObject *made = (PyObject *)packed;
-    if (status != BW_OK)
-        made = fail(made, state, error);
-    bw_error_free(error);
-    return made;
+    return conclude((PyObject *)packed, state, status, error);
 }
 
 /* ---- samples ---- */
@@ -303,11 +294,7 @@ static PyObject *samples_pack(PyObject *module, PyObject *args)
     if (status == BW_OK)
         status = bw_samples_view(packed->samples, &packed->bytes, &packed->size);
     loans_end(&l);
-    PyObject *made = (PyObject *)packed;
-    if (status != BW_OK)
-        made = fail(made, state, error);
-    bw_error_free(error);
-    return made;
+    return conclude((PyObject *)packed, state, status, error);
 }
 
 static int field_row(void *context, uint32_t sample, const char *key, size_t key_bytes,
@@ -333,11 +320,7 @@ static PyObject *samples_read(PyObject *module, PyObject *buffer)
     if (r.rows != NULL && error != NULL)
         status = bw_samples_read(view.buf, (size_t)view.len, field_row, &r, error);
     PyBuffer_Release(&view);
-    PyObject *rows = r.rows;
-    if (status != BW_OK)
-        rows = fail(rows, core_of_module(module), error);
-    bw_error_free(error);
-    return rows;
+    return conclude(r.rows, core_of_module(module), status, error);
 }
 
 PyMethodDef packed_functions[] = {

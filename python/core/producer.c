@@ -4,16 +4,14 @@
  * memory is given back and a queue nobody reads never stops a put; what a caller may want to know
  * (commits, hold-ups) is kept for `events`. */
 #include "batch.h"
+#include "handle.h"
 #include "space.h"
-#include "work.h"
 
-#define STATS_BYTES_MAX 65536u
 /* Of commits nobody asked for, the newest are kept. */
 #define NEWS_MAX 65536
 
 typedef struct producer_object {
-    PyObject head;
-    owned *handle;  /* NULL: closed */
+    handle_object base;
     PyObject *lent; /* dict: token → Batch whose memory is borrowed */
     PyObject *news; /* list of (kind, token, step, version, message) */
     uint64_t next_token;
@@ -24,21 +22,19 @@ static bw_producer *producer_of(const owned *o)
     return o->handle;
 }
 
-static owned *hold(PyObject *self)
-{
-    producer_object *producer = (producer_object *)self;
-    if (producer->handle == NULL) {
-        core_raise_plain(core_of(self), BW_INVALID, "the producer was closed");
-        return NULL;
-    }
-    return owned_ref(producer->handle);
-}
-
 /* Not committed: without a deadline of its own. */
 static void close_producer(void *producer)
 {
     bw_producer_close(producer, 0, NULL);
 }
+
+static void interrupt_producer(void *producer, int on)
+{
+    bw_producer_interrupt(producer, on);
+}
+
+static const handle_kind kind = {
+    .name = "producer", .close = close_producer, .interrupt = interrupt_producer};
 
 static bw_status run_open(void *context, bw_error *error)
 {
@@ -46,26 +42,7 @@ static bw_status run_open(void *context, bw_error *error)
     bw_producer *producer;
     bw_status status =
         bw_producer_open(space_of(w->on), w->id, w->config, w->timeout_ns, &producer, error);
-    if (status != BW_OK)
-        return status;
-    w->made = owned_new(producer, close_producer, w->on);
-    return w->made == NULL ? BW_NOMEM : BW_OK;
-}
-
-static PyObject *make(PyTypeObject *type, work *w)
-{
-    producer_object *self = (producer_object *)PyType_GenericAlloc(type, 0);
-    if (self == NULL)
-        return NULL;
-    self->lent = PyDict_New();
-    self->news = PyList_New(0);
-    if (self->lent == NULL || self->news == NULL) {
-        Py_DECREF(self);
-        return NULL;
-    }
-    self->handle = w->made;
-    w->made = NULL;
-    return (PyObject *)self;
+    return status != BW_OK ? status : handle_made(w, producer, &kind, w->on);
 }
 
 static PyObject *producer_new(PyTypeObject *type, PyObject *args, PyObject *names)
@@ -73,28 +50,20 @@ static PyObject *producer_new(PyTypeObject *type, PyObject *args, PyObject *name
     static char *keywords[] = {"space", "id", "settings", "timeout", NULL};
     core_state *state = PyType_GetModuleState(type);
     PyObject *space, *id, *settings;
-    int64_t timeout_ns = BW_FOREVER;
-    if (!PyArg_ParseTupleAndKeywords(args, names, "OUO|O&:Producer", keywords, &space, &id,
-                                     &settings, core_timeout, &timeout_ns))
+    work *w = work_new(NULL);
+    bool ready = w != NULL &&
+                 PyArg_ParseTupleAndKeywords(args, names, "OUO|O&:Producer", keywords, &space, &id,
+                                             &settings, core_timeout, &w->timeout_ns) &&
+                 (w->on = space_hold(state, space)) != NULL && work_text(&w->id, id) &&
+                 work_config(state, w, settings);
+    producer_object *self = (producer_object *)handle_open(type, &kind, run_open, w, ready);
+    if (self == NULL)
         return NULL;
-    owned *held = space_hold(state, space);
-    if (held == NULL)
-        return NULL;
-    work *w = work_new(held);
-    owned_unref(held);
-    if (w == NULL)
-        return NULL;
-    w->timeout_ns = timeout_ns;
-    if (!work_text(&w->id, id) || !work_config(state, w, settings)) {
-        work_drop(w);
-        return NULL;
-    }
-    wait_call *call = wait_apart(state, run_open, work_drop, w);
-    if (call == NULL)
-        return NULL;
-    PyObject *self = make(type, w);
-    wait_end(call);
-    return self;
+    self->lent = PyDict_New();
+    self->news = PyList_New(0);
+    if (self->lent == NULL || self->news == NULL)
+        Py_CLEAR(self);
+    return (PyObject *)self;
 }
 
 /* ---- events ---- */
@@ -174,7 +143,7 @@ static PyObject *producer_events(PyObject *self, PyObject *args)
     int64_t timeout_ns = 0;
     if (!PyArg_ParseTuple(args, "|O&:events", core_timeout, &timeout_ns))
         return NULL;
-    owned *held = hold(self);
+    owned *held = handle_hold(self);
     if (held == NULL)
         return NULL;
     int failed = take_events(p, producer_of(held));
@@ -273,7 +242,7 @@ static PyObject *producer_put(PyObject *self, PyObject *args)
     put.end_offset = end_offset;
     put.state = state;
     put.state_bytes = (size_t)state_bytes;
-    owned *held = hold(self);
+    owned *held = handle_hold(self);
     if (held == NULL)
         return NULL;
     PyObject *token = put_batch(self, held, batch, &put, timeout_ns);
@@ -288,7 +257,7 @@ static PyObject *producer_batch(PyObject *self, PyObject *items)
         return NULL;
     if (count > UINT32_MAX)
         return core_raise_plain(core_of(self), BW_INVALID, "more items than a slice may have");
-    owned *held = hold(self);
+    owned *held = handle_hold(self);
     if (held == NULL)
         return NULL;
     PyObject *batch = batch_make(core_of(self), held, (uint32_t)count);
@@ -312,17 +281,14 @@ static bw_status run_finish(void *context, bw_error *error)
 
 static PyObject *end_waiting(PyObject *self, wait_run run, bool urgent, int64_t timeout_ns)
 {
-    producer_object *p = (producer_object *)self;
-    owned *held = hold(self);
+    owned *held = handle_hold(self);
     work *w = held == NULL ? NULL : work_new(held);
-    if (w == NULL) {
-        owned_drop(&held);
-        return NULL;
+    if (w != NULL) {
+        w->force = urgent;
+        w->timeout_ns = timeout_ns;
     }
-    w->force = urgent;
-    w->timeout_ns = timeout_ns;
-    PyObject *answer = work_none(core_of(self), run, w);
-    if (answer != NULL && take_events(p, producer_of(held)) != 0)
+    PyObject *answer = work_none(core_of(self), run, w, w != NULL);
+    if (answer != NULL && take_events((producer_object *)self, producer_of(held)) != 0)
         Py_CLEAR(answer);
     owned_drop(&held);
     return answer;
@@ -345,31 +311,18 @@ static PyObject *producer_finish(PyObject *self, PyObject *args)
     return end_waiting(self, run_finish, false, timeout_ns);
 }
 
-/* Nothing is committed any more. Calls in other threads end with BW_INTERRUPTED first; should one
- * not, it closes the handle, and the borrowed memory is never given back. */
-static void close_now(producer_object *self)
-{
-    owned *handle = self->handle;
-    if (handle != NULL) {
-        bw_producer_interrupt(producer_of(handle), 1);
-        if (!owned_alone(handle))
-            Py_XINCREF(self->lent);
-        owned_drop(&self->handle);
-    }
-    Py_CLEAR(self->lent);
-}
-
+/* Nothing is committed any more. */
 static PyObject *producer_close(PyObject *self, PyObject *unused)
 {
     (void)unused;
-    close_now((producer_object *)self);
+    handle_close(self, &((producer_object *)self)->lent);
     Py_RETURN_NONE;
 }
 
 static void producer_dealloc(PyObject *self)
 {
     PyTypeObject *type = Py_TYPE(self);
-    close_now((producer_object *)self);
+    handle_close(self, &((producer_object *)self)->lent);
     Py_CLEAR(((producer_object *)self)->news);
     PyObject_Free(self);
     Py_DECREF(type);
@@ -380,7 +333,7 @@ static void producer_dealloc(PyObject *self)
 static PyObject *producer_resume(PyObject *self, PyObject *unused)
 {
     (void)unused;
-    owned *held = hold(self);
+    owned *held = handle_hold(self);
     if (held == NULL)
         return NULL;
     uint64_t offset;
@@ -395,45 +348,22 @@ static PyObject *producer_resume(PyObject *self, PyObject *unused)
     return pair;
 }
 
+static bw_status report_stats(void *producer, char *json, size_t cap, size_t *length,
+                              bw_error *error)
+{
+    return bw_producer_stats(producer, json, cap, length, error);
+}
+
 static PyObject *producer_stats(PyObject *self, PyObject *unused)
 {
     (void)unused;
-    owned *held = hold(self);
-    if (held == NULL)
-        return NULL;
-    bw_error *error = bw_error_new();
-    char *json = malloc(STATS_BYTES_MAX);
-    PyObject *text = NULL;
-    if (json == NULL || error == NULL) {
-        PyErr_NoMemory();
-    } else {
-        size_t length;
-        bw_status status =
-            bw_producer_stats(producer_of(held), json, STATS_BYTES_MAX, &length, error);
-        text = status == BW_OK ? PyUnicode_DecodeUTF8(json, (Py_ssize_t)length, "replace")
-                               : core_raise(core_of(self), error);
-    }
-    free(json);
-    bw_error_free(error);
-    owned_drop(&held);
-    return text;
-}
-
-static PyObject *producer_interrupt(PyObject *self, PyObject *on)
-{
-    int wanted = PyObject_IsTrue(on);
-    owned *held = wanted < 0 ? NULL : hold(self);
-    if (held == NULL)
-        return NULL;
-    bw_producer_interrupt(producer_of(held), wanted);
-    owned_drop(&held);
-    Py_RETURN_NONE;
+    return handle_report(self, report_stats);
 }
 
 static PyObject *producer_fileno(PyObject *self, PyObject *unused)
 {
     (void)unused;
-    owned *held = hold(self);
+    owned *held = handle_hold(self);
     if (held == NULL)
         return NULL;
     int fd = bw_producer_event_fd(producer_of(held));
@@ -450,7 +380,7 @@ static PyMethodDef methods[] = {
     {"flush", producer_flush, METH_VARARGS, "flush(urgent=False, timeout=None)"},
     {"finish", producer_finish, METH_VARARGS, "finish(timeout=None)"},
     {"stats", producer_stats, METH_NOARGS, "stats() -> JSON"},
-    {"interrupt", producer_interrupt, METH_O, "interrupt(on)"},
+    {"interrupt", handle_interrupt, METH_O, "interrupt(on)"},
     {"fileno", producer_fileno, METH_NOARGS, "fileno(): readable while events are queued"},
     {"close", producer_close, METH_NOARGS, "close()"},
     {NULL, NULL, 0, NULL},

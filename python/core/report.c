@@ -47,6 +47,7 @@ static void feed_free(feed *f)
 /* By the reader: it wants no more. */
 static void feed_release(feed *f)
 {
+    bw_config_interrupt(f->config, 1);
     pthread_mutex_lock(&f->mutex);
     f->unwanted = true;
     bool last = --f->holders == 0;

@@ -2,13 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "space.h"
 
+#include "handle.h"
 #include "item.h"
-#include "work.h"
-
-typedef struct space_object {
-    PyObject head;
-    owned *handle; /* NULL: closed */
-} space_object;
 
 bw_space *space_of(const owned *o)
 {
@@ -17,27 +12,10 @@ bw_space *space_of(const owned *o)
 
 owned *space_hold(core_state *state, PyObject *self)
 {
-    if (Py_TYPE(self) != state->space) {
-        PyErr_SetString(PyExc_TypeError, "not a Space");
-        return NULL;
-    }
-    space_object *space = (space_object *)self;
-    if (space->handle == NULL) {
-        core_raise_plain(state, BW_INVALID, "the namespace was closed");
-        return NULL;
-    }
-    return owned_ref(space->handle);
-}
-
-/* Work on an open space. NULL: exception set. */
-static work *space_work(PyObject *self)
-{
-    owned *held = space_hold(core_of(self), self);
-    if (held == NULL)
-        return NULL;
-    work *w = work_new(held);
-    owned_unref(held);
-    return w;
+    if (Py_TYPE(self) == state->space)
+        return handle_hold(self);
+    PyErr_SetString(PyExc_TypeError, "not a Space");
+    return NULL;
 }
 
 /* ---- opening ---- */
@@ -51,6 +29,8 @@ static void close_space(void *space)
 {
     bw_space_close(space);
 }
+
+static const handle_kind kind = {.name = "namespace", .close = close_space};
 
 static bw_status open_runtime(work *w, owned **out, bw_error *error)
 {
@@ -78,26 +58,17 @@ static bw_status run_open(void *context, bw_error *error)
     bw_space *space;
     status =
         bw_space_resume(w->on->handle, w->url, w->config, w->cursor, w->timeout_ns, &space, error);
-    if (status != BW_OK)
-        return status;
-    w->made = owned_new(space, close_space, w->on);
-    return w->made == NULL ? BW_NOMEM : BW_OK;
+    return status != BW_OK ? status : handle_made(w, space, &kind, w->on);
 }
 
 static PyObject *space_init(PyObject *module, PyObject *args)
 {
     core_state *state = core_of_module(module);
     PyObject *url, *settings;
-    if (!PyArg_ParseTuple(args, "UO:init", &url, &settings))
-        return NULL;
     work *w = work_new(NULL);
-    if (w == NULL)
-        return NULL;
-    if (!work_text(&w->url, url) || !work_config(state, w, settings)) {
-        work_drop(w);
-        return NULL;
-    }
-    return work_none(state, run_init, w);
+    bool ready = w != NULL && PyArg_ParseTuple(args, "UO:init", &url, &settings) &&
+                 work_text(&w->url, url) && work_config(state, w, settings);
+    return work_none(state, run_init, w, ready);
 }
 
 static PyObject *space_new(PyTypeObject *type, PyObject *args, PyObject *names)
@@ -105,42 +76,26 @@ static PyObject *space_new(PyTypeObject *type, PyObject *args, PyObject *names)
     static char *keywords[] = {"url", "settings", "cursor", "timeout", NULL};
     core_state *state = PyType_GetModuleState(type);
     PyObject *url, *settings, *cursor = Py_None;
-    int64_t timeout_ns = BW_FOREVER;
-    if (!PyArg_ParseTupleAndKeywords(args, names, "UO|OO&:Space", keywords, &url, &settings,
-                                     &cursor, core_timeout, &timeout_ns))
-        return NULL;
     work *w = work_new(NULL);
-    if (w == NULL)
-        return NULL;
-    w->timeout_ns = timeout_ns;
-    if (!work_text(&w->url, url) || !work_config(state, w, settings) ||
-        !work_cursor(state, w, cursor)) {
-        work_drop(w);
-        return NULL;
-    }
-    wait_call *call = wait_apart(state, run_open, work_drop, w);
-    if (call == NULL)
-        return NULL;
-    space_object *self = (space_object *)PyType_GenericAlloc(type, 0);
-    if (self != NULL) {
-        self->handle = w->made;
-        w->made = NULL;
-    }
-    wait_end(call);
-    return (PyObject *)self;
+    bool ready = w != NULL &&
+                 PyArg_ParseTupleAndKeywords(args, names, "UO|OO&:Space", keywords, &url, &settings,
+                                             &cursor, core_timeout, &w->timeout_ns) &&
+                 work_text(&w->url, url) && work_config(state, w, settings) &&
+                 work_cursor(state, w, cursor);
+    return handle_open(type, &kind, run_open, w, ready);
 }
 
 static PyObject *space_close(PyObject *self, PyObject *unused)
 {
     (void)unused;
-    owned_drop(&((space_object *)self)->handle);
+    handle_close(self, NULL);
     Py_RETURN_NONE;
 }
 
 static void space_dealloc(PyObject *self)
 {
     PyTypeObject *type = Py_TYPE(self);
-    owned_drop(&((space_object *)self)->handle);
+    handle_close(self, NULL);
     PyObject_Free(self);
     Py_DECREF(type);
 }
@@ -156,17 +111,13 @@ static bw_status run_item(void *context, bw_error *error)
 
 static PyObject *space_item(PyObject *self, PyObject *args)
 {
-    work *w = space_work(self);
-    if (w == NULL)
-        return NULL;
+    work *w = handle_work(self);
     unsigned long long step;
-    if (!PyArg_ParseTuple(args, "KIII|O&:item", &step, &w->d, &w->c, &w->item, core_timeout,
-                          &w->timeout_ns)) {
-        work_drop(w);
-        return NULL;
-    }
-    w->step = step;
-    wait_call *call = wait_apart(core_of(self), run_item, work_drop, w);
+    bool ready = w != NULL && PyArg_ParseTuple(args, "KIII|O&:item", &step, &w->d, &w->c, &w->item,
+                                               core_timeout, &w->timeout_ns);
+    if (ready)
+        w->step = step;
+    wait_call *call = work_run(core_of(self), run_item, w, ready);
     if (call == NULL)
         return NULL;
     PyObject *item = item_new(core_of(self), w->item_made, NULL);
@@ -183,16 +134,13 @@ static bw_status run_step_meta(void *context, bw_error *error)
 
 static PyObject *space_step_meta(PyObject *self, PyObject *args)
 {
-    work *w = space_work(self);
-    if (w == NULL)
-        return NULL;
+    work *w = handle_work(self);
     unsigned long long step;
-    if (!PyArg_ParseTuple(args, "K|O&:step_meta", &step, core_timeout, &w->timeout_ns)) {
-        work_drop(w);
-        return NULL;
-    }
-    w->step = step;
-    wait_call *call = wait_apart(core_of(self), run_step_meta, work_drop, w);
+    bool ready =
+        w != NULL && PyArg_ParseTuple(args, "K|O&:step_meta", &step, core_timeout, &w->timeout_ns);
+    if (ready)
+        w->step = step;
+    wait_call *call = work_run(core_of(self), run_step_meta, w, ready);
     if (call == NULL)
         return NULL;
     PyObject *text = PyUnicode_FromString(w->text_made);
@@ -210,16 +158,13 @@ static bw_status run_begin(void *context, bw_error *error)
 static PyObject *space_begin(PyObject *self, PyObject *args)
 {
     core_state *state = core_of(self);
-    work *w = space_work(self);
-    if (w == NULL)
-        return NULL;
+    work *w = handle_work(self);
     PyObject *settings, *cursor = Py_None;
-    if (!PyArg_ParseTuple(args, "O|OO&:begin", &settings, &cursor, core_timeout, &w->timeout_ns) ||
-        !work_config(state, w, settings) || !work_cursor(state, w, cursor)) {
-        work_drop(w);
-        return NULL;
-    }
-    wait_call *call = wait_apart(state, run_begin, work_drop, w);
+    bool ready =
+        w != NULL &&
+        PyArg_ParseTuple(args, "O|OO&:begin", &settings, &cursor, core_timeout, &w->timeout_ns) &&
+        work_config(state, w, settings) && work_cursor(state, w, cursor);
+    wait_call *call = work_run(state, run_begin, w, ready);
     if (call == NULL)
         return NULL;
     PyObject *json = PyUnicode_FromString(bw_cursor_json(w->cursor_made));
@@ -236,15 +181,12 @@ static bw_status run_seal(void *context, bw_error *error)
 static PyObject *space_seal(PyObject *self, PyObject *args)
 {
     int force = 0;
-    work *w = space_work(self);
-    if (w == NULL)
-        return NULL;
-    if (!PyArg_ParseTuple(args, "|pO&:seal", &force, core_timeout, &w->timeout_ns)) {
-        work_drop(w);
-        return NULL;
-    }
-    w->force = force != 0;
-    return work_none(core_of(self), run_seal, w);
+    work *w = handle_work(self);
+    bool ready =
+        w != NULL && PyArg_ParseTuple(args, "|pO&:seal", &force, core_timeout, &w->timeout_ns);
+    if (ready)
+        w->force = force != 0;
+    return work_none(core_of(self), run_seal, w, ready);
 }
 
 static bw_status run_pin(void *context, bw_error *error)
@@ -258,17 +200,13 @@ static PyObject *space_pin(PyObject *self, PyObject *args)
 {
     core_state *state = core_of(self);
     PyObject *group, *launch, *id, *cursor;
-    work *w = space_work(self);
-    if (w == NULL)
-        return NULL;
-    if (!PyArg_ParseTuple(args, "UOUU|O&:pin", &group, &launch, &id, &cursor, core_timeout,
-                          &w->timeout_ns) ||
-        !work_text(&w->group, group) || !work_text(&w->launch, launch) || !work_text(&w->id, id) ||
-        !work_cursor(state, w, cursor)) {
-        work_drop(w);
-        return NULL;
-    }
-    return work_none(state, run_pin, w);
+    work *w = handle_work(self);
+    bool ready = w != NULL &&
+                 PyArg_ParseTuple(args, "UOUU|O&:pin", &group, &launch, &id, &cursor, core_timeout,
+                                  &w->timeout_ns) &&
+                 work_text(&w->group, group) && work_text(&w->launch, launch) &&
+                 work_text(&w->id, id) && work_cursor(state, w, cursor);
+    return work_none(state, run_pin, w, ready);
 }
 
 static bw_status run_release(void *context, bw_error *error)
@@ -281,16 +219,12 @@ static bw_status run_release(void *context, bw_error *error)
 static PyObject *space_release(PyObject *self, PyObject *args)
 {
     PyObject *group, *launch, *ids;
-    work *w = space_work(self);
-    if (w == NULL)
-        return NULL;
-    if (!PyArg_ParseTuple(args, "UOO|O&:release", &group, &launch, &ids, core_timeout,
-                          &w->timeout_ns) ||
-        !work_text(&w->group, group) || !work_text(&w->launch, launch) || !work_ids(w, ids)) {
-        work_drop(w);
-        return NULL;
-    }
-    return work_none(core_of(self), run_release, w);
+    work *w = handle_work(self);
+    bool ready = w != NULL &&
+                 PyArg_ParseTuple(args, "UOO|O&:release", &group, &launch, &ids, core_timeout,
+                                  &w->timeout_ns) &&
+                 work_text(&w->group, group) && work_text(&w->launch, launch) && work_ids(w, ids);
+    return work_none(core_of(self), run_release, w, ready);
 }
 
 static bw_status run_group_rm(void *context, bw_error *error)
@@ -302,15 +236,12 @@ static bw_status run_group_rm(void *context, bw_error *error)
 static PyObject *space_group_rm(PyObject *self, PyObject *args)
 {
     PyObject *group, *launch = Py_None;
-    work *w = space_work(self);
-    if (w == NULL)
-        return NULL;
-    if (!PyArg_ParseTuple(args, "U|OO&:group_rm", &group, &launch, core_timeout, &w->timeout_ns) ||
-        !work_text(&w->group, group) || !work_text(&w->launch, launch)) {
-        work_drop(w);
-        return NULL;
-    }
-    return work_none(core_of(self), run_group_rm, w);
+    work *w = handle_work(self);
+    bool ready =
+        w != NULL &&
+        PyArg_ParseTuple(args, "U|OO&:group_rm", &group, &launch, core_timeout, &w->timeout_ns) &&
+        work_text(&w->group, group) && work_text(&w->launch, launch);
+    return work_none(core_of(self), run_group_rm, w, ready);
 }
 
 static bw_status run_forget(void *context, bw_error *error)
@@ -322,15 +253,12 @@ static bw_status run_forget(void *context, bw_error *error)
 static PyObject *space_forget(PyObject *self, PyObject *args)
 {
     PyObject *id;
-    work *w = space_work(self);
-    if (w == NULL)
-        return NULL;
-    if (!PyArg_ParseTuple(args, "U|IO&:forget", &id, &w->epoch, core_timeout, &w->timeout_ns) ||
-        !work_text(&w->id, id)) {
-        work_drop(w);
-        return NULL;
-    }
-    return work_none(core_of(self), run_forget, w);
+    work *w = handle_work(self);
+    bool ready =
+        w != NULL &&
+        PyArg_ParseTuple(args, "U|IO&:forget", &id, &w->epoch, core_timeout, &w->timeout_ns) &&
+        work_text(&w->id, id);
+    return work_none(core_of(self), run_forget, w, ready);
 }
 
 /* ---- what it is ---- */
@@ -338,7 +266,7 @@ static PyObject *space_forget(PyObject *self, PyObject *args)
 static PyObject *space_about(PyObject *self, void *unused)
 {
     (void)unused;
-    owned *held = space_hold(core_of(self), self);
+    owned *held = handle_hold(self);
     if (held == NULL)
         return NULL;
     const bw_space *space = space_of(held);
@@ -378,7 +306,7 @@ static PyType_Slot slots[] = {
 
 static PyType_Spec spec = {
     .name = "batchweave._core.Space",
-    .basicsize = sizeof(space_object),
+    .basicsize = sizeof(handle_object),
     .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE,
     .slots = slots,
 };

@@ -9,6 +9,9 @@
 /* Ctrl-C is to be noticed within 0.2 s, also on a busy machine. */
 #define SLICE_NS 50000000ll
 #define NS_A_SECOND 1000000000ll
+/* What is stopped looks at it every 20 ms; the rest is for a machine that is busy. What hangs in
+ * the system all the same is left alone then. */
+#define STOPPED_SLICES 2
 
 static int64_t now_ns(void)
 {
@@ -138,7 +141,18 @@ static bool call_done(wait_call *call)
     return done;
 }
 
-wait_call *wait_apart(core_state *state, wait_run run, wait_drop drop, void *work)
+/* A handler raised. */
+static void call_abandon(wait_call *call, wait_stop stop)
+{
+    Py_BEGIN_ALLOW_THREADS;
+    int looks = stop(call->work) ? STOPPED_SLICES : 0;
+    while (looks > 0 && !call_done(call))
+        looks--;
+    call_release(call);
+    Py_END_ALLOW_THREADS;
+}
+
+wait_call *wait_apart(core_state *state, wait_run run, wait_stop stop, wait_drop drop, void *work)
 {
     wait_call *call = call_new(run, drop, work);
     if (call == NULL) {
@@ -157,7 +171,7 @@ wait_call *wait_apart(core_state *state, wait_run run, wait_drop drop, void *wor
         done = call_done(call);
         Py_END_ALLOW_THREADS;
         if (!done && PyErr_CheckSignals() != 0) {
-            call_release(call);
+            call_abandon(call, stop);
             return NULL;
         }
     }

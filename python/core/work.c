@@ -117,9 +117,25 @@ bool work_config(core_state *state, work *w, PyObject *settings)
     return w->config != NULL;
 }
 
-PyObject *work_none(core_state *state, wait_run run, work *w)
+/* What was given settings is stopped by them. */
+static bool work_stop(void *context)
 {
-    wait_call *call = wait_apart(state, run, work_drop, w);
+    work *w = context;
+    bw_config_interrupt(w->config, 1);
+    return w->config != NULL;
+}
+
+wait_call *work_run(core_state *state, wait_run run, work *w, bool ready)
+{
+    if (ready)
+        return wait_apart(state, run, work_stop, work_drop, w);
+    work_drop(w);
+    return NULL;
+}
+
+PyObject *work_none(core_state *state, wait_run run, work *w, bool ready)
+{
+    wait_call *call = work_run(state, run, w, ready);
     if (call == NULL)
         return NULL;
     wait_end(call);

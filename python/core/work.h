@@ -41,7 +41,10 @@ bool work_ids(work *w, PyObject *ids);
 bool work_cursor(core_state *state, work *w, PyObject *json);
 bool work_config(core_state *state, work *w, PyObject *settings);
 
-/** wait_apart, and None on success. */
-PyObject *work_none(core_state *state, wait_run run, work *w);
+/** wait_apart, when `ready`: its arguments were good; else drops `w` (may be NULL), with the
+ * exception that is set. */
+wait_call *work_run(core_state *state, wait_run run, work *w, bool ready);
+/** The same, and None on success. */
+PyObject *work_none(core_state *state, wait_run run, work *w, bool ready);
 
 #endif

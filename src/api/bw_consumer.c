@@ -15,8 +15,10 @@ bw_status bw_consumer_open(bw_space *space, const char *name, const bw_config *c
     consumer_options options;
     BW_TRY(config_consumer(config, &options, error));
     options.group = name;
-    return consumer_open(space, &options, from != NULL ? &from->cursor : NULL, timeout_ns, consumer,
-                         error);
+    return config_ended(config,
+                        consumer_open(space, &options, from != NULL ? &from->cursor : NULL,
+                                      timeout_ns, consumer, error),
+                        error);
 }
 
 uint32_t bw_consumer_d(const bw_consumer *consumer)
@@ -175,8 +177,10 @@ bw_status bw_cursor_begin(bw_space *space, const bw_config *config, const bw_cur
     BW_TRY(space_check_process(space, error));
     consumer_options options;
     BW_TRY(config_consumer(config, &options, error));
-    return consumer_start(space, &options, from != NULL ? &from->cursor : NULL, timeout_ns, out,
-                          error);
+    return config_ended(config,
+                        consumer_start(space, &options, from != NULL ? &from->cursor : NULL,
+                                       timeout_ns, out, error),
+                        error);
 }
 
 bw_status bw_cursor_skip(const bw_cursor *from, uint64_t first, uint64_t end, bw_cursor **out,

@@ -14,7 +14,8 @@ bw_status bw_producer_open(bw_space *space, const char *id, const bw_config *con
     BW_TRY(space_check_process(space, error));
     producer_options options;
     BW_TRY(config_producer(config, &options, error));
-    return producer_open(space, id, &options, timeout_ns, producer, error);
+    return config_ended(config, producer_open(space, id, &options, timeout_ns, producer, error),
+                        error);
 }
 
 bw_status bw_producer_resume(const bw_producer *producer, uint64_t *offset, const void **state,

@@ -23,7 +23,7 @@ bw_status bw_space_init(bw_runtime *runtime, const char *url, const bw_config *c
     BW_TRY(genesis_check(&draft, error)); /* before the place of a file store is made */
     store *s = NULL;
     BW_TRY(place_open(url, config, true, &s, error));
-    return space_init_on(runtime, s, &options, &draft, error);
+    return config_ended(config, space_init_on(runtime, s, &options, &draft, error), error);
 }
 
 bw_status bw_space_open(bw_runtime *runtime, const char *url, const bw_config *config,
@@ -46,7 +46,8 @@ bw_status bw_space_resume(bw_runtime *runtime, const char *url, const bw_config 
         handout_resume_point(&from->cursor, &options.from);
     store *s = NULL;
     BW_TRY(place_open(url, config, options.writable, &s, error));
-    return space_open_on(runtime, s, url, &options, timeout_ns, space, error);
+    return config_ended(config, space_open_on(runtime, s, url, &options, timeout_ns, space, error),
+                        error);
 }
 
 void bw_space_close(bw_space *space)
@@ -92,7 +93,7 @@ bw_status bw_space_report(bw_space *space, const char *what, const bw_config *co
     BW_TRY(space_check_process(space, error));
     report_options options;
     config_report(config, &options);
-    return report_run(space, what, &options, line, context, error);
+    return config_ended(config, report_run(space, what, &options, line, context, error), error);
 }
 
 bw_status bw_space_item(bw_space *space, uint64_t step, uint32_t d, uint32_t c, uint32_t item,

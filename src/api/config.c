@@ -24,6 +24,7 @@ static const property properties[PROPERTY_COUNT] = {
 };
 
 struct bw_config {
+    atomic_int interrupted;
     struct {
         char *text; /* NULL: not set */
         uint64_t number;
@@ -136,7 +137,10 @@ static bw_status parse_value(const property *p, const char *text, uint64_t *out,
 
 bw_config *bw_config_new(void)
 {
-    return mem_zalloc(sizeof(bw_config));
+    bw_config *config = mem_zalloc(sizeof *config);
+    if (config != NULL)
+        atomic_init(&config->interrupted, 0);
+    return config;
 }
 
 void bw_config_free(bw_config *config)
@@ -146,6 +150,12 @@ void bw_config_free(bw_config *config)
     for (size_t i = 0; i < PROPERTY_COUNT; i++)
         mem_free(config->values[i].text);
     mem_free(config);
+}
+
+void bw_config_interrupt(bw_config *config, int on)
+{
+    if (config != NULL)
+        atomic_store(&config->interrupted, on != 0);
 }
 
 static const property *find(const char *name)
@@ -220,6 +230,18 @@ const char *bw_config_help(size_t index)
 }
 
 /* ---- inside ---- */
+
+const atomic_int *config_stop(const bw_config *config)
+{
+    return config != NULL ? &config->interrupted : NULL;
+}
+
+bw_status config_ended(const bw_config *config, bw_status status, bw_error *error)
+{
+    if (status == BW_OK || config == NULL || atomic_load(&config->interrupted) == 0)
+        return status;
+    return error_set(error, BW_INTERRUPTED, "the call was interrupted");
+}
 
 bool config_is_set(const bw_config *config, property_id id)
 {

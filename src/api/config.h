@@ -18,6 +18,11 @@ bool config_is_set(const bw_config *config, property_id id);
 /** Of sizes, times (ns), integers, switches (0, 1) and choices (their index); 0 when config_has is
  * false. */
 uint64_t config_number(const bw_config *config, property_id id);
+/** What bw_config_interrupt set; NULL of NULL. */
+const atomic_int *config_stop(const bw_config *config);
+/** What a call that was given `config` ends with: `status`, or BW_INTERRUPTED when it failed and
+ * was to end. */
+bw_status config_ended(const bw_config *config, bw_status status, bw_error *error);
 /** As set, else the default, else NULL. */
 const char *config_text(const bw_config *config, property_id id);
 

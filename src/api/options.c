@@ -32,6 +32,7 @@ void config_runtime(const bw_config *config, runtime_options *out)
 void config_space(const bw_config *config, space_options *out)
 {
     *out = (space_options){
+        .stop = config_stop(config),
         .writable = config_number(config, PROPERTY_MODE) == MODE_WRITE,
         .raw = config_number(config, PROPERTY_MODE) == MODE_RAW,
         .durable = flag(config, PROPERTY_DURABLE),
@@ -92,6 +93,7 @@ static bool parse_compress(const char *text, uint32_t *level)
 bw_status config_producer(const bw_config *config, producer_options *out, bw_error *error)
 {
     *out = (producer_options){
+        .stop = config_stop(config),
         .kind = (item_kind)config_number(config, PROPERTY_KIND),
         .reopen = flag(config, PROPERTY_REOPEN),
         .commit_timeout_ns = (int64_t)config_number(config, PROPERTY_COMMIT_TIMEOUT),
@@ -138,6 +140,7 @@ static bw_status parse_start(const char *text, consumer_options *out, bw_error *
 bw_status config_consumer(const bw_config *config, consumer_options *out, bw_error *error)
 {
     *out = (consumer_options){
+        .stop = config_stop(config),
         .has_position = config_has(config, PROPERTY_D),
         .has_rank = config_has(config, PROPERTY_RANK),
         .d = number32(config, PROPERTY_D),
@@ -193,6 +196,7 @@ void config_doctor(const bw_config *config, doctor_job *out)
 void config_report(const bw_config *config, report_options *out)
 {
     *out = (report_options){
+        .stop = config_stop(config),
         .has_first = config_has(config, PROPERTY_FIRST),
         .has_last = config_has(config, PROPERTY_LAST),
         .first = config_number(config, PROPERTY_FIRST),

@@ -9,14 +9,17 @@
 #include "base/alloc.h"
 #include "client/follower.h"
 #include "client/groups.h"
+#include "client/polling.h"
 #include "protocol/launch.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* How long a rank waits before it looks for the launch again. */
+/* How long a rank waits before it looks for the launch again, in a job that is no large one. A look
+ * is two requests. */
 #define LAUNCH_POLL_NS (50 * NS_PER_MS)
+#define LAUNCH_REQUESTS 2
 
 static const char *environment(const char *name)
 {
@@ -71,16 +74,25 @@ static bw_status launch_missing(const bw_consumer *c, const char *seen, bw_error
         c->launch, c->group, seen[0] != '\0' ? "launch " : "none", seen);
 }
 
+static int64_t launch_pause(const bw_consumer *c, rng *random)
+{
+    const bool local = (c->space->base->features & STORE_IS_LOCAL) != 0;
+    const int64_t floor_ns = local ? 0 : LAUNCH_REQUESTS * polling_floor_ns(c->ranks, 1);
+    return polling_jitter_ns(floor_ns > LAUNCH_POLL_NS ? floor_ns : LAUNCH_POLL_NS, random);
+}
+
 /* A rank that is not the committing one: the launch appears in a proved manifest, or the time is
  * over. */
 static bw_status await(bw_consumer *c, launch_start start, const cursor *mine, int64_t deadline_ns,
-                       uint64_t *step, uint32_t *item, bw_error *error)
+                       const atomic_int *stop, uint64_t *step, uint32_t *item, bw_error *error)
 {
     follower *f = c->space->follower;
     char seen[LAUNCH_MAX + 1] = "";
+    rng random;
+    rng_seed(&random, runtime_random(c->space->runtime));
     for (bool looked = false;; looked = true) {
         manifest *m = NULL;
-        bw_status status = follower_answer(f, follower_ask(f), deadline_ns, &m, error);
+        bw_status status = follower_answer(f, follower_ask(f), deadline_ns, stop, &m, error);
         if (status == BW_TIMEOUT && looked)
             return launch_missing(c, seen, error);
         BW_TRY(status);
@@ -94,12 +106,15 @@ static bw_status await(bw_consumer *c, launch_start start, const cursor *mine, i
         manifest_unref(m);
         if (there)
             return status;
+        if (stop != NULL && atomic_load(stop) != 0)
+            return error_set(error, BW_INTERRUPTED, "the wait for launch %s was interrupted",
+                             c->launch);
         const int64_t now_ns = clock_now(clock_system());
-        const int64_t left = deadline_ns - now_ns;
-        if (left <= 0)
+        if (now_ns >= deadline_ns)
             return launch_missing(c, seen, error);
+        const int64_t again_ns = now_ns + launch_pause(c, &random);
         gate_wait(&c->changed, gate_ticket(&c->changed),
-                  now_ns + (left < LAUNCH_POLL_NS ? left : LAUNCH_POLL_NS));
+                  again_ns < deadline_ns ? again_ns : deadline_ns);
     }
 }
 
@@ -191,10 +206,10 @@ static bw_status join_launch(bw_consumer *c, const consumer_options *options,
     uint32_t item;
     const launch_start start = start_of(options, from);
     if (seat->commits)
-        BW_TRY(group_launch(c->space, c->group, c->launch, start, at, deadline_ns, &step, &item,
-                            error));
+        BW_TRY(group_launch(c->space, c->group, c->launch, start, at, deadline_ns, options->stop,
+                            &step, &item, error));
     else
-        BW_TRY(await(c, start, at, deadline_ns, &step, &item, error));
+        BW_TRY(await(c, start, at, deadline_ns, options->stop, &step, &item, error));
     return begin_at(at, start, step, item, error);
 }
 
@@ -217,13 +232,15 @@ static bw_status resolve(const manifest *m, const consumer_options *options, con
 }
 
 /* The cursor's nonce against the step that it was read from, where that is still described. */
-static bw_status check_history(bw_consumer *c, const manifest *m, bw_error *error)
+static bw_status check_history(bw_consumer *c, const manifest *m, const atomic_int *stop,
+                               bw_error *error)
 {
     uint64_t step = 0;
     if (!handout_nonce_step(c->locked.handout, m, &step))
         return BW_OK;
     store *own = NULL;
     BW_TRY(space_store(c->space, &own, error));
+    own->stop = stop;
     step_entry entry;
     bw_status status =
         segments_get(&c->space->segments, own, c->space->genesis, m, step, &entry, error);
@@ -260,12 +277,12 @@ static bw_status stand_at(bw_consumer *c, const consumer_options *options, const
                           cursor *at, uint64_t ticket, int64_t deadline_ns, bw_error *error)
 {
     manifest *m = NULL;
-    BW_TRY(follower_answer(c->space->follower, ticket, deadline_ns, &m, error));
+    BW_TRY(follower_answer(c->space->follower, ticket, deadline_ns, options->stop, &m, error));
     bw_status status = options->group != NULL ? BW_OK : resolve(m, options, from, at, error);
     if (status == BW_OK)
         status = handout_resume(c->locked.handout, m, at, error);
     if (status == BW_OK)
-        status = check_history(c, m, error);
+        status = check_history(c, m, options->stop, error);
     c->locked.plan_step = handout_reading(c->locked.handout);
     manifest_unref(m);
     return status;
@@ -307,7 +324,8 @@ bw_status consumer_start(bw_space *space, const consumer_options *options, const
     follower *f = space->follower;
     /* A place that is named is what it is, whatever the newest says. */
     const bool named = start_of(options, from) == LAUNCH_CURSOR;
-    bw_status status = follower_answer(f, named ? 0 : follower_ask(f), deadline_ns, &m, error);
+    bw_status status =
+        follower_answer(f, named ? 0 : follower_ask(f), deadline_ns, options->stop, &m, error);
     if (status == BW_OK)
         status = resolve(m, options, from, &at, error);
     if (status == BW_OK)

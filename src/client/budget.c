@@ -6,17 +6,30 @@
 #include <assert.h>
 #include <stdatomic.h>
 
+/* Of the budget, the part that may wait for the unmapper's next round. */
+#define WAITING_PART 8u
+
 struct budget {
+    unmapper *unmapper;
     uint64_t bytes_max;
     atomic_uint_least64_t used;
     atomic_uint references;
 };
+
+static void give_back(void *context, uint64_t bytes)
+{
+    budget_give(context, bytes);
+}
 
 bw_status budget_new(uint64_t bytes_max, budget **out)
 {
     budget *b = mem_zalloc(sizeof *b);
     if (b == NULL)
         return BW_NOMEM;
+    if (unmapper_new(give_back, b, bytes_max / WAITING_PART, &b->unmapper) != BW_OK) {
+        mem_free(b);
+        return BW_NOMEM;
+    }
     b->bytes_max = bytes_max;
     atomic_init(&b->used, 0u);
     atomic_init(&b->references, 1u);
@@ -32,11 +45,13 @@ budget *budget_ref(budget *b)
 
 void budget_unref(budget *b)
 {
-    if (b != NULL && atomic_fetch_sub(&b->references, 1u) == 1u)
-        mem_free(b);
+    if (b == NULL || atomic_fetch_sub(&b->references, 1u) != 1u)
+        return;
+    unmapper_free(b->unmapper);
+    mem_free(b);
 }
 
-bool budget_take(budget *b, uint64_t bytes, bool force)
+static bool take(budget *b, uint64_t bytes, bool force)
 {
     uint64_t used = atomic_load(&b->used);
     do {
@@ -44,6 +59,11 @@ bool budget_take(budget *b, uint64_t bytes, bool force)
             return false;
     } while (!atomic_compare_exchange_weak(&b->used, &used, used + bytes));
     return true;
+}
+
+bool budget_take(budget *b, uint64_t bytes, bool force)
+{
+    return take(b, bytes, force) || (unmapper_flush(b->unmapper) && take(b, bytes, force));
 }
 
 void budget_give(budget *b, uint64_t bytes)
@@ -56,4 +76,9 @@ void budget_give(budget *b, uint64_t bytes)
 uint64_t budget_used(budget *b)
 {
     return atomic_load(&b->used);
+}
+
+unmapper *budget_unmapper(budget *b)
+{
+    return b->unmapper;
 }

@@ -1,10 +1,11 @@
 // SPDX-FileCopyrightText: The BatchWeave authors
 // SPDX-License-Identifier: Apache-2.0
-/** The byte budget of a runtime: reserve before request. Counted, because items outlive their
- * runtime. Any thread. */
+/** The byte budget of a runtime: reserve before request; and who gives memory back to it later.
+ * Counted, because items outlive their runtime. Any thread. */
 #ifndef CLIENT_BUDGET_H
 #define CLIENT_BUDGET_H
 
+#include "client/unmapper.h"
 #include <batchweave/status.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -15,10 +16,12 @@ bw_status budget_new(uint64_t bytes_max, budget **out);
 budget *budget_ref(budget *b);
 void budget_unref(budget *b);
 
-/** False when it does not fit; `force` takes it all the same (what a caller waits for right now
- * must go on). */
+/** False when it does not fit, not even once what waits for the unmapper is released; `force` takes
+ * it all the same (what a caller waits for right now must go on). */
 bool budget_take(budget *b, uint64_t bytes, bool force);
 void budget_give(budget *b, uint64_t bytes);
 uint64_t budget_used(budget *b);
+/** Takes nothing before it is started. */
+unmapper *budget_unmapper(budget *b);
 
 #endif

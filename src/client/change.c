@@ -8,13 +8,13 @@
 #define COMMIT_BACKOFF_MAX_NS NS_PER_S
 
 bw_status change_open(change *c, bw_space *space, const char *what, int64_t deadline_ns,
-                      bw_error *error)
+                      const atomic_int *stop, bw_error *error)
 {
     *c = (change){.space = space, .what = what, .deadline_ns = deadline_ns};
     if (!space->options.writable)
         return error_set(error, BW_READ_ONLY,
                          "%s: the namespace was opened for reading; open it with mode=write", what);
-    BW_TRY(reader_open(space, deadline_ns, &c->reader, error));
+    BW_TRY(reader_open(space, deadline_ns, stop, &c->reader, error));
     const commit_options options = {
         .backoff_min_ns = COMMIT_BACKOFF_MIN_NS,
         .backoff_max_ns = COMMIT_BACKOFF_MAX_NS,

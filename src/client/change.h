@@ -16,9 +16,9 @@ typedef struct change {
 } change;
 
 /** Opens with a proved newest manifest at hand (change_base). BW_READ_ONLY unless the space was
- * opened for writing. */
+ * opened for writing. `stop` as for reader_open. */
 bw_status change_open(change *c, bw_space *space, const char *what, int64_t deadline_ns,
-                      bw_error *error);
+                      const atomic_int *stop, bw_error *error);
 const manifest *change_base(const change *c);
 /** Brings the intent to its outcome. BW_UNKNOWN: the deadline passed with a create on its way; the
  * same again is harmless. BW_TIMEOUT; what the chain refuses it with. */

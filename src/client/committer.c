@@ -8,6 +8,7 @@
 #include "client/producer.h"
 
 #include "base/alloc.h"
+#include "client/polling.h"
 #include "codec/small.h"
 #include "protocol/limit.h"
 #include <inttypes.h>
@@ -20,6 +21,9 @@
 #define PUBLISH_MAX 16384u
 /* How often a commit that takes long is looked at: is it overdue, has it an outcome already? */
 #define LOOK_NS (100 * NS_PER_MS)
+/* How often a producer that stands at a limit looks for the commit that moves it, in the end. */
+#define LIMIT_PAUSE_NS NS_PER_S
+#define LIMIT_PAUSE_LOCAL_NS (100 * NS_PER_MS)
 /* So long what is off the critical path is waited for: some puts' time. */
 #define REST_NS (500 * NS_PER_MS)
 
@@ -30,13 +34,28 @@ static int64_t now(void)
 
 /* ---- what becomes of a commit ---- */
 
+static int64_t next_ceiling(committer *w, int64_t most_ns)
+{
+    int64_t ceiling_ns = COMMIT_BACKOFF_MIN_NS;
+    for (uint32_t i = 0; i < w->failures && ceiling_ns < most_ns; i++)
+        ceiling_ns *= 2;
+    w->failures++;
+    return ceiling_ns < most_ns ? ceiling_ns : most_ns;
+}
+
 static int64_t backoff(committer *w)
 {
-    int64_t ceiling = COMMIT_BACKOFF_MIN_NS;
-    for (uint32_t i = 0; i < w->failures && ceiling < COMMIT_BACKOFF_MAX_NS; i++)
-        ceiling *= 2;
-    w->failures++;
-    return (int64_t)rng_below(&w->rng, (uint64_t)ceiling) + 1;
+    return (int64_t)rng_below(&w->rng, (uint64_t)next_ceiling(w, COMMIT_BACKOFF_MAX_NS)) + 1;
+}
+
+/* Producers that stand at a limit may do so for days, and all of them: each asks for what is new
+ * once a second in the end, in one request. Who backed off with full jitter instead would ask twice
+ * as often, and an attempt on a proved newest base costs several. */
+static int64_t limit_pause(committer *w)
+{
+    const bool local = (drive_store(w->drive)->features & STORE_IS_LOCAL) != 0;
+    return polling_jitter_ns(next_ceiling(w, local ? LIMIT_PAUSE_LOCAL_NS : LIMIT_PAUSE_NS),
+                             &w->rng);
 }
 
 /* The step of our batch `seq` in `m`: from the tail, where it nearly always is, backwards. On a
@@ -168,7 +187,9 @@ static void commit_failed(bw_producer *p, const bw_error *why)
     } else if (may_pass(why->code)) {
         p->locked.commit_blocked = true;
         producer_blocked_locked(p, why);
-        p->worker.not_before_ns = now() + backoff(&p->worker);
+        const bool limit = why->code == BW_BLOCKED && chain_held(p->worker.chain) != NULL;
+        p->worker.limit_version = limit ? chain_held(p->worker.chain)->version : 0;
+        p->worker.not_before_ns = now() + (limit ? limit_pause(&p->worker) : backoff(&p->worker));
     } else {
         producer_fail_locked(p, why);
     }
@@ -196,6 +217,7 @@ static void announce_unknown(bw_producer *p, const commit_report *r)
 typedef struct work {
     intent intent;
     bool urgent;
+    bool limited; /* nothing but a newer manifest can let it begin */
     turn_act act; /* TURN_VISIT: an ordinary commit, TURN_COMMIT: on the base that is held */
     turn_advice look;
 } work;
@@ -248,15 +270,17 @@ static bool next_work_locked(bw_producer *p, work *w, int64_t *due_ns)
     const uint64_t published = stage_published_seq(p->locked.stage);
     const bool reached = published + count >= p->locked.urgent_seq || count == PUBLISH_MAX;
     w->urgent = w->intent.publish.finish || (published < p->locked.urgent_seq && reached);
+    w->act = TURN_VISIT;
+    w->limited = p->worker.limit_version != 0;
     const int64_t now_ns = now();
-    int64_t start_ns = start_of(p, w, now_ns);
+    int64_t start_ns = w->limited ? now_ns : start_of(p, w, now_ns);
     if (start_ns < p->worker.not_before_ns)
         start_ns = p->worker.not_before_ns;
     if (start_ns > now_ns) {
         *due_ns = start_ns;
         return false;
     }
-    if (w->act == TURN_VISIT || w->act == TURN_COMMIT)
+    if (!w->limited && (w->act == TURN_VISIT || w->act == TURN_COMMIT))
         attempt_begins_locked(p);
     return true;
 }
@@ -404,6 +428,33 @@ static void look(bw_producer *p, work *w)
     visit(p, w);
 }
 
+/* A limit moves with the chain alone: until that has grown, another attempt would be refused as the
+ * last one was. What goes wrong here an ordinary commit finds out, and says. */
+static void watch_limit(bw_producer *p)
+{
+    committer *c = &p->worker;
+    const drive_stop stop = {&p->work, &p->stopping};
+    if (settle_machine(p, now() + REST_NS) == BW_INTERRUPTED)
+        return;
+    if (commit_machine.running(c->commit)) { /* the store handle is the commit's */
+        c->not_before_ns = now() + limit_pause(c);
+        return;
+    }
+    chain_start(c->chain, CHAIN_POLL, now());
+    bw_status status = drive_run(c->drive, (machine){&chain_machine, c->chain}, TIME_NEVER, &stop);
+    if (status == BW_INTERRUPTED)
+        return;
+    if (status == BW_OK)
+        status = chain_result(c->chain, NULL);
+    const manifest *m = chain_held(c->chain);
+    const bool moved = status == BW_OK && m->version > c->limit_version;
+    if (moved && takes_turns(p))
+        status = turn_caught_up(&c->turn, now(), m, &c->rng);
+    if (status != BW_OK || moved)
+        c->limit_version = 0;
+    c->not_before_ns = moved ? 0 : now() + limit_pause(c);
+}
+
 static void *committer_run(void *context)
 {
     bw_producer *p = context;
@@ -415,7 +466,9 @@ static void *committer_run(void *context)
         const bool ready = next_work_locked(p, &w, &due_ns);
         producer_mind_locked(p);
         lock_release(&p->lock);
-        if (ready && (w.act == TURN_LOOK || w.act == TURN_CATCH_UP))
+        if (ready && w.limited)
+            watch_limit(p);
+        else if (ready && (w.act == TURN_LOOK || w.act == TURN_CATCH_UP))
             look(p, &w);
         else if (ready)
             publish(p, &w);

@@ -38,8 +38,8 @@ static void destroy(bw_consumer *c)
     mem_free(c);
 }
 
-static bw_status consumer_new(bw_space *space, const consumer_options *options, position p,
-                              bw_consumer **out, bw_error *error)
+static bw_status consumer_new(bw_space *space, const consumer_options *options,
+                              const consumer_seat *seat, bw_consumer **out, bw_error *error)
 {
     const genesis *g = space->genesis;
     bw_consumer *c = mem_zalloc(sizeof *c);
@@ -48,15 +48,16 @@ static bw_status consumer_new(bw_space *space, const consumer_options *options, 
         return error_set(error, BW_NOMEM, "out of memory");
     }
     c->space = space;
-    c->position = p;
+    c->position = seat->position;
+    c->ranks = seat->ranks;
     c->verify = options->verify;
     c->adapts = options->prefetch == 0;
     c->clock = options->clock != NULL ? options->clock : clock_system();
     gate_init(&c->changed);
     atomic_init(&c->interrupted, 0);
     atomic_init(&c->wanted, 0u);
-    bw_status status = handout_new(g, p, options->dp != 0 ? options->dp : g->dp, options->mode,
-                                   &c->locked.handout, error);
+    bw_status status = handout_new(g, seat->position, options->dp != 0 ? options->dp : g->dp,
+                                   options->mode, &c->locked.handout, error);
     if (status == BW_OK) {
         c->reads = handout_reads(c->locked.handout);
         const uint32_t window = (c->adapts ? DEPTH_FIRST : options->prefetch) * c->reads;
@@ -88,7 +89,8 @@ bw_status consumer_open(bw_space *space, const consumer_options *options, const 
     BW_TRY(follower_start(space, error));
     if (executor_start(space->runtime->executor) != BW_OK)
         return error_set(error, BW_NOMEM, "no memory for the executor's threads");
-    BW_TRY(consumer_new(space, options, seat.position, &c, error));
+    unmapper_start(budget_unmapper(space->runtime->budget));
+    BW_TRY(consumer_new(space, options, &seat, &c, error));
     const bw_status status = consumer_begin(c, options, &seat, from, deadline_ns, error);
     if (status != BW_OK) {
         destroy(c);

@@ -39,6 +39,7 @@ typedef struct consumer_options {
     bool lend;         /* ahead only into lent buffers */
     bool verify;
     const clock_source *clock; /* to measure with; NULL: the machine's */
+    const atomic_int *stop;    /* ends the open once it is not zero; NULL: nothing does */
 } consumer_options;
 
 struct bw_cursor {
@@ -86,6 +87,7 @@ struct bw_consumer {
     bw_space *space;
     bw_consumer *next; /* the follower's list */
     position position;
+    uint32_t ranks;     /* of its job: so many may ask the store for what is new */
     uint32_t reads;     /* slices of one step */
     uint32_t slots_max; /* slices read ahead at most: whole steps */
     bool adapts;        /* the window follows `depth` */
@@ -141,8 +143,9 @@ void consumer_close(bw_consumer *c);
 
 typedef struct consumer_seat {
     position position;
-    bool alone;   /* the job has no other rank */
-    bool commits; /* it is the rank that speaks for the job */
+    bool alone;     /* the job has no other rank */
+    bool commits;   /* it is the rank that speaks for the job */
+    uint32_t ranks; /* of the job; as many as it has positions where that is all there is to know */
 } consumer_seat;
 /** Where this process stands in the mesh: from the options, else the environment of torchrun, Slurm
  * or MPI, else the only position there is. */

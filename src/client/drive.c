@@ -11,6 +11,8 @@
 /* A poll of a store with requests in flight looks at its stop this often: the store's own wake is
  * no signal-safe call. */
 #define DRIVE_POLL_NS (50 * NS_PER_MS)
+/* The same where it is the store that is stopped. */
+#define DRIVE_STOP_NS (20 * NS_PER_MS)
 /* How often a commit is looked at for being in doubt on a store that is lost. */
 #define DRIVE_LOOK_NS (50 * NS_PER_MS)
 
@@ -263,7 +265,9 @@ static void wait_and_deliver(drive *d, machine m, int64_t deadline_ns, const dri
                              uint32_t ticket)
 {
     const int64_t now_ns = clock_now(clock_system());
-    const int64_t until_ns = earlier(m.type->due(m.self), deadline_ns);
+    int64_t until_ns = earlier(m.type->due(m.self), deadline_ns);
+    if (d->store->stop != NULL)
+        until_ns = earlier(until_ns, now_ns + DRIVE_STOP_NS);
     if (d->inflight == 0) {
         gate local;
         gate_init(&local);
@@ -292,7 +296,7 @@ bw_status drive_run(drive *d, machine m, int64_t deadline_ns, const drive_stop *
      * waited for. */
     while (m.type->running(m.self) || d->inflight > 0) {
         const uint32_t ticket = stop != NULL ? gate_ticket(stop->gate) : 0u;
-        if (stop != NULL && atomic_load(stop->on) != 0)
+        if ((stop != NULL && atomic_load(stop->on) != 0) || store_stopped(d->store))
             return BW_INTERRUPTED;
         const int64_t now_ns = clock_now(clock_system());
         if (now_ns >= m.type->due(m.self))

@@ -36,9 +36,9 @@ store *drive_store(drive *d);
 
 /**
  * Until the machine stops running: BW_OK. BW_TIMEOUT at `deadline_ns`, BW_INTERRUPTED when `stop`
- * (NULL: never) says so: the machine still runs and may be driven on. BW_NOMEM. BW_BUG when an
- * invariant was broken, in this run or by who started the machine: nothing runs on this drive any
- * more, and no result of the machine may be believed.
+ * (NULL: never) or the store's own says so: the machine still runs and may be driven on. BW_NOMEM.
+ * BW_BUG when an invariant was broken, in this run or by who started the machine: nothing runs on
+ * this drive any more, and no result of the machine may be believed.
  */
 bw_status drive_run(drive *d, machine m, int64_t deadline_ns, const drive_stop *stop);
 /** The same for a commit. BW_IO when its attempt is in doubt and the store is lost: the machine

@@ -68,7 +68,7 @@ bw_status fetch_item(bw_space *space, uint64_t step, position p, uint32_t item, 
         return error_set(error, BW_INVALID, "position (%u, %u) lies outside the mesh %u × %u", p.d,
                          p.c, g->dp, g->cp);
     BW_TRY(handout_new(g, p, g->dp, MODE_SAME_BATCH, &h, error));
-    bw_status status = reader_open(space, deadline_ns, &r, error);
+    bw_status status = reader_open(space, deadline_ns, NULL, &r, error);
     if (status != BW_OK) {
         handout_free(h);
         return status;
@@ -226,7 +226,7 @@ bw_status fetch_meta(bw_space *space, uint64_t step, int64_t timeout_ns, char **
     const int64_t deadline_ns = clock_deadline(clock_system(), timeout_ns);
     reader r;
     BW_TRY(space_check_chain(space, error));
-    BW_TRY(reader_open(space, deadline_ns, &r, error));
+    BW_TRY(reader_open(space, deadline_ns, NULL, &r, error));
     step_entry entry;
     footer f;
     uint8_t *object = NULL;

@@ -4,25 +4,25 @@
 
 #include "base/alloc.h"
 #include "client/consumer.h"
+#include "client/polling.h"
 #include <assert.h>
 
-/* On a local store a poll costs microseconds, elsewhere a request. */
-#define INTERVAL_MIN_NS (2 * NS_PER_MS)
-#define INTERVAL_MAX_LOCAL_NS (100 * NS_PER_MS)
-#define INTERVAL_MAX_NS NS_PER_S
 /* A walk that takes longer is given up, reported, and begun again. */
 #define WALK_TIMEOUT_NS (30 * NS_PER_S)
+/* How often a walk is looked at for what keeps it, so that who stops waiting for it can be told. */
+#define WALK_LOOK_NS (100 * NS_PER_MS)
 #define BEHIND_VERSIONS 8u
 #define FAILURE_PAUSE_NS (200 * NS_PER_MS)
+/* How soon a wait for an answer notices that it is to end. */
+#define ANSWER_LOOK_NS (20 * NS_PER_MS)
 
 struct follower {
     bw_space *space;
     drive *drive; /* the thread's, as the five below */
     chain *chain;
     rng rng;
-    int64_t gap_ns;      /* learnt: mean time between commits */
-    int64_t last_new_ns; /* when the chain last grew */
-    bool failed;         /* the last walk did */
+    polling polling;
+    bool failed; /* the last walk did */
     pthread_t thread;
     gate wake;
     gate told;
@@ -34,7 +34,8 @@ struct follower {
         bw_consumer *consumers;
         manifest *newest;
         uint64_t answered;
-        bw_error failure; /* of the last walk; code BW_OK: none */
+        bw_error failure;   /* of the last walk; code BW_OK: none */
+        bw_error hindrance; /* of the walk under way; code BW_OK: none is known */
         follower_counts counts;
     } locked;
 };
@@ -64,13 +65,25 @@ void follower_ask_load(follower *f)
     gate_open(&f->wake);
 }
 
-bw_status follower_answer(follower *f, uint64_t ticket, int64_t deadline_ns, manifest **out,
-                          bw_error *error)
+/* Who asks is answered by the walk that is under way, or by the next. */
+static bw_status late_locked(const follower *f, bw_error *error)
+{
+    const bw_error *why = &f->locked.hindrance;
+    (void)error_set(error, BW_TIMEOUT, "the newest manifest was not found out in time: %s",
+                    why->code != BW_OK ? why->message : "the store has not answered yet");
+    if (why->code != BW_OK)
+        error_set_key(error, why->key);
+    return BW_TIMEOUT;
+}
+
+bw_status follower_answer(follower *f, uint64_t ticket, int64_t deadline_ns, const atomic_int *stop,
+                          manifest **out, bw_error *error)
 {
     for (;;) {
         const uint32_t seen = gate_ticket(&f->told);
         lock_acquire(&f->lock);
         const bool answered = f->locked.answered >= ticket;
+        const bool late = !answered && now() >= deadline_ns;
         bw_status status = BW_OK;
         if (answered) {
             status = f->locked.failure.code;
@@ -78,13 +91,17 @@ bw_status follower_answer(follower *f, uint64_t ticket, int64_t deadline_ns, man
                 *out = manifest_ref(f->locked.newest);
             else
                 error_copy(error, &f->locked.failure);
+        } else if (late) {
+            status = late_locked(f, error);
         }
         lock_release(&f->lock);
-        if (answered)
+        if (answered || late)
             return status;
-        if (now() >= deadline_ns)
-            return error_set(error, BW_TIMEOUT, "the newest manifest was not found out in time");
-        gate_wait(&f->told, seen, deadline_ns);
+        if (stop != NULL && atomic_load(stop) != 0)
+            return error_set(error, BW_INTERRUPTED,
+                             "the wait for the newest manifest was interrupted");
+        const int64_t look_ns = stop != NULL ? now() + ANSWER_LOOK_NS : TIME_NEVER;
+        gate_wait(&f->told, seen, look_ns < deadline_ns ? look_ns : deadline_ns);
     }
 }
 
@@ -124,35 +141,25 @@ void follower_counted(follower *f, follower_counts *out)
 
 /* ---- the thread ---- */
 
-static int64_t clamp(int64_t value, int64_t least, int64_t most)
+/* The ranks that are read for here, of the largest job among them. */
+static int64_t poll_floor_locked(const follower *f)
 {
-    return value < least ? least : value > most ? most : value;
+    uint32_t ranks = 0, here = 0;
+    for (const bw_consumer *c = f->locked.consumers; c != NULL; c = c->next, here++)
+        ranks = c->ranks > ranks ? c->ranks : ranks;
+    return polling_floor_ns(ranks, here);
 }
 
-/*
- * A quarter of the time between commits finds a new one within an eighth of that time on average.
- * When commits stop coming, the interval grows with the silence, so that a commit after a silence
- * is found within a sixteenth of it.
- */
 static int64_t poll_interval(follower *f)
 {
     const bool local = (drive_store(f->drive)->features & STORE_IS_LOCAL) != 0;
-    const int64_t silence_ns = now() - f->last_new_ns;
-    int64_t interval_ns = f->gap_ns / 4;
-    if (silence_ns / 16 > interval_ns)
-        interval_ns = silence_ns / 16;
-    interval_ns =
-        clamp(interval_ns, INTERVAL_MIN_NS, local ? INTERVAL_MAX_LOCAL_NS : INTERVAL_MAX_NS);
-    const int64_t jitter_ns = (int64_t)rng_below(&f->rng, (uint64_t)(interval_ns / 2));
-    return interval_ns * 3 / 4 + jitter_ns;
-}
-
-static void learn(follower *f, uint64_t versions)
-{
-    const int64_t now_ns = now();
-    const int64_t sample_ns = (now_ns - f->last_new_ns) / (int64_t)versions;
-    f->gap_ns += (sample_ns - f->gap_ns) / 4;
-    f->last_new_ns = now_ns;
+    lock_acquire(&f->lock);
+    const int64_t floor_ns = poll_floor_locked(f);
+    const int64_t interval_ns =
+        polling_jitter_ns(polling_interval_ns(&f->polling, local, floor_ns, now()), &f->rng);
+    f->locked.counts.interval_ns = interval_ns;
+    lock_release(&f->lock);
+    return interval_ns;
 }
 
 /* Tells all consumers what the last walk brought; `answered` is the ticket it answers. */
@@ -167,7 +174,7 @@ static void publish(follower *f, bw_status status, const bw_error *error, uint64
     }
     if (held != NULL && held != f->locked.newest) {
         if (held->version > f->locked.newest->version)
-            learn(f, held->version - f->locked.newest->version);
+            polling_learn(&f->polling, held->version - f->locked.newest->version, now());
         manifest_unref(f->locked.newest);
         f->locked.newest = manifest_ref(held);
     }
@@ -180,13 +187,52 @@ static void publish(follower *f, bw_status status, const bw_error *error, uint64
     lock_release(&f->lock);
 }
 
-static void walk(follower *f, chain_goal goal, uint64_t answers)
+static void tell_hindrance(follower *f, const bw_error *why)
+{
+    lock_acquire(&f->lock);
+    if (why != NULL)
+        f->locked.hindrance = *why;
+    else
+        error_clear(&f->locked.hindrance);
+    lock_release(&f->lock);
+}
+
+static bw_status drive_watched(follower *f, int64_t end_ns)
 {
     const drive_stop stop = {&f->wake, &f->stopping};
+    bw_error why;
+    for (;;) {
+        const int64_t look_ns = now() + WALK_LOOK_NS;
+        const bw_status status = drive_run(f->drive, (machine){&chain_machine, f->chain},
+                                           look_ns < end_ns ? look_ns : end_ns, &stop);
+        if (status != BW_TIMEOUT || now() >= end_ns)
+            return status;
+        if (store_failing(drive_store(f->drive), &why))
+            tell_hindrance(f, &why);
+    }
+}
+
+/* chain_walk, which tells meanwhile what the store fails with. */
+static bw_status walk_watched(follower *f, chain_goal goal, bw_error *error)
+{
+    const int64_t end_ns = now() + WALK_TIMEOUT_NS;
+    bw_status status = BW_OK;
+    if (chain_machine.running(f->chain)) /* an earlier walk that ran out of time */
+        status = drive_watched(f, end_ns);
+    if (status == BW_OK) {
+        chain_start(f->chain, goal, now());
+        status = drive_watched(f, end_ns);
+    }
+    tell_hindrance(f, NULL);
+    return status == BW_OK ? chain_result(f->chain, error)
+                           : drive_tell(f->drive, status, error, "reading the chain of manifests");
+}
+
+static void walk(follower *f, chain_goal goal, uint64_t answers)
+{
     bw_error error;
     error_clear(&error);
-    const bw_status status = chain_walk(
-        f->chain, f->drive, goal, clock_deadline(clock_system(), WALK_TIMEOUT_NS), &stop, &error);
+    const bw_status status = walk_watched(f, goal, &error);
     if (status == BW_INTERRUPTED)
         return;
     f->failed = status != BW_OK;
@@ -248,11 +294,7 @@ static void rest(follower *f, uint32_t ticket)
     atomic_store(&f->resting, 1);
     if (is_wanted(f)) {
         atomic_store(&f->resting, 0);
-        const int64_t interval_ns = poll_interval(f);
-        lock_acquire(&f->lock);
-        f->locked.counts.interval_ns = interval_ns;
-        lock_release(&f->lock);
-        gate_wait(&f->wake, ticket, now() + interval_ns);
+        gate_wait(&f->wake, ticket, now() + poll_interval(f));
         return;
     }
     if (atomic_load(&f->stopping) == 0)
@@ -302,7 +344,7 @@ static follower *follower_new(bw_space *space)
     atomic_init(&f->resting, 0);
     atomic_init(&f->asked, 0u);
     rng_seed(&f->rng, runtime_random(space->runtime));
-    f->last_new_ns = now();
+    polling_init(&f->polling, now());
     f->drive = space->drive;
     f->chain = space->chain;
     f->locked.newest = manifest_ref(chain_held(f->chain));

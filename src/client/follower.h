@@ -26,9 +26,10 @@ void follower_leave(follower *f, bw_consumer *c);
 /** Asks for a manifest that is proved newest at a moment after this call; returns the ticket of the
  * answer. Any thread, under any lock. */
 uint64_t follower_ask(follower *f);
-/** Waits for that answer: the manifest (a reference for the caller), or why there is none. */
-bw_status follower_answer(follower *f, uint64_t ticket, int64_t deadline_ns, manifest **out,
-                          bw_error *error);
+/** Waits for that answer: the manifest (a reference for the caller), or why there is none. `stop`
+ * (may be NULL) ends the wait with BW_INTERRUPTED once it is not zero. */
+bw_status follower_answer(follower *f, uint64_t ticket, int64_t deadline_ns, const atomic_int *stop,
+                          manifest **out, bw_error *error);
 /** A consumer's look-ahead has become low. Costs a load unless the follower rests. */
 void follower_nudge(follower *f);
 /** A consumer needs a segment (consumer_needs). */

@@ -6,11 +6,11 @@
 #include <string.h>
 
 bw_status group_launch(bw_space *space, const char *name, const char *launch, launch_start start,
-                       const cursor *c, int64_t deadline_ns, uint64_t *step, uint32_t *item,
-                       bw_error *error)
+                       const cursor *c, int64_t deadline_ns, const atomic_int *stop, uint64_t *step,
+                       uint32_t *item, bw_error *error)
 {
     change act;
-    BW_TRY(change_open(&act, space, "launch", deadline_ns, error));
+    BW_TRY(change_open(&act, space, "launch", deadline_ns, stop, error));
     intent i = {.kind = INTENT_LAUNCH};
     i.launch.name = view_text(name);
     i.launch.launch = view_text(launch);
@@ -59,7 +59,7 @@ static bw_status begin(change *act, bw_space *space, const char *what, const gro
                        const group **g, view *launch, manifest **base, bw_error *error)
 {
     const int64_t deadline_ns = clock_deadline(clock_system(), call->timeout_ns);
-    BW_TRY(change_open(act, space, what, deadline_ns, error));
+    BW_TRY(change_open(act, space, what, deadline_ns, NULL, error));
     const bw_status status = find(act, call, g, launch, error);
     if (status != BW_OK) {
         change_close(act);
@@ -149,7 +149,8 @@ bw_status producer_forget(bw_space *space, const char *id, uint32_t epoch, int64
                           bw_error *error)
 {
     change act;
-    BW_TRY(change_open(&act, space, "forget", clock_deadline(clock_system(), timeout_ns), error));
+    BW_TRY(change_open(&act, space, "forget", clock_deadline(clock_system(), timeout_ns), NULL,
+                       error));
     intent i = {.kind = INTENT_FORGET};
     i.forget.id = view_text(id);
     i.forget.epoch = epoch;

@@ -8,10 +8,11 @@
 #include "client/space.h"
 #include "protocol/launch.h"
 
-/** Registers the group or resumes it. `*step`, `*item`: where the launch begins. */
+/** Registers the group or resumes it. `*step`, `*item`: where the launch begins. `stop` as for
+ * reader_open. */
 bw_status group_launch(bw_space *space, const char *name, const char *launch, launch_start start,
-                       const cursor *c, int64_t deadline_ns, uint64_t *step, uint32_t *item,
-                       bw_error *error);
+                       const cursor *c, int64_t deadline_ns, const atomic_int *stop, uint64_t *step,
+                       uint32_t *item, bw_error *error);
 
 /** What a call about checkpoints is about. `launch` NULL: whichever the group has (operators). */
 typedef struct group_call {

@@ -97,10 +97,24 @@ static bw_status by_rank(const consumer_options *options, const genesis *g, uint
     return status;
 }
 
+/* Where nobody says how many there are. */
+static uint32_t ranks_of_mesh(const consumer_options *options, const genesis *g)
+{
+    const uint32_t sides[] = {options->dp != 0 ? options->dp : g->dp,
+                              options->cp != 0 ? options->cp : g->cp, options->tp, options->pp};
+    uint64_t ranks = 1;
+    for (size_t i = 0; i < sizeof sides / sizeof sides[0]; i++) {
+        ranks *= sides[i] > 0 ? sides[i] : 1;
+        ranks = ranks < UINT32_MAX ? ranks : UINT32_MAX;
+    }
+    return (uint32_t)ranks;
+}
+
 bw_status position_resolve(const consumer_options *options, const genesis *g, consumer_seat *out,
                            bw_error *error)
 {
-    *out = (consumer_seat){.alone = genesis_slices(g) == 1, .commits = true};
+    *out = (consumer_seat){
+        .alone = genesis_slices(g) == 1, .commits = true, .ranks = ranks_of_mesh(options, g)};
     if (options->has_position) {
         out->position = (position){options->d, options->c};
         out->commits = options->d == 0 && options->c == 0;
@@ -121,5 +135,6 @@ bw_status position_resolve(const consumer_options *options, const genesis *g, co
     }
     out->alone = out->alone && world == 1;
     out->commits = rank == 0;
+    out->ranks = world;
     return by_rank(options, g, rank, world, &out->position, error);
 }

@@ -34,11 +34,12 @@ static void destroy(bw_producer *p)
 #define CADENCE_LOCAL "fixed:100"
 #define CADENCE_REMOTE "turn"
 
-static bw_status make_worker(bw_producer *p, bw_error *error)
+static bw_status make_worker(bw_producer *p, const atomic_int *stop, bw_error *error)
 {
     bw_runtime *runtime = p->space->runtime;
     store *own = NULL;
     BW_TRY(space_store(p->space, &own, error));
+    own->stop = stop;
     bw_status status = drive_new(own, &p->worker.drive);
     if (status == BW_OK)
         status = chain_new(runtime_random(runtime), &runtime->log, &p->worker.chain);
@@ -82,6 +83,7 @@ static bw_status producer_new(bw_space *space, const char *id, const producer_op
     }
     p->space = space;
     p->options = *options;
+    p->options.stop = NULL; /* of the open alone */
     memcpy(p->id, id, strlen(id) + 1);
     gate_init(&p->changed);
     gate_init(&p->work);
@@ -115,12 +117,14 @@ bw_status producer_open(bw_space *space, const char *id, const producer_options 
     BW_TRY(producer_new(space, id, options, &p, error));
     bw_status status = events_init(&p->locked.events, error);
     if (status == BW_OK)
-        status = make_worker(p, error);
+        status = make_worker(p, options->stop, error);
     if (status == BW_OK &&
         (reserve_last_event(p) != BW_OK || executor_start(space->runtime->executor) != BW_OK))
         status = error_set(error, BW_NOMEM, "no memory for a producer and its threads");
     if (status == BW_OK)
         status = committer_open(p, deadline_ns, &seq, error);
+    if (status == BW_OK && store_stopped(drive_store(p->worker.drive))) /* perhaps cancelled */
+        status = error_set(error, BW_INTERRUPTED, "opening %s was interrupted", id);
     if (status == BW_OK && stage_new(seq, p->resume_offset, options->staged_batches_max,
                                      options->staged_bytes_max, &p->locked.stage) != BW_OK)
         status = error_set(error, BW_NOMEM, "out of memory");
@@ -129,6 +133,7 @@ bw_status producer_open(bw_space *space, const char *id, const producer_options 
         destroy(p);
         return status;
     }
+    drive_store(p->worker.drive)->stop = NULL;
     p->locked.stats.committed_offset = p->resume_offset;
     atomic_fetch_add(&space->users, 1u);
     *out = p;

@@ -31,8 +31,9 @@ typedef struct producer_options {
     int64_t commit_timeout_ns;
     uint64_t staged_bytes_max;
     uint32_t staged_batches_max;
-    uint32_t events_max; /* queued; a put waits while so many were not taken. 0: no RELEASED and
-                            COMMITTED are queued */
+    uint32_t events_max;    /* queued; a put waits while so many were not taken. 0: no RELEASED and
+                               COMMITTED are queued */
+    const atomic_int *stop; /* ends the open once it is not zero; NULL: nothing does */
 } producer_options;
 
 /* ---- batch.c: a batch as the caller fills it, and its layout ---- */
@@ -146,8 +147,9 @@ typedef struct committer {
     cadence cadence;
     turn turn; /* with CADENCE_TURN */
     rng rng;
-    int64_t not_before_ns; /* backoff after a failure or an urgent conflict */
-    uint32_t failures;     /* in a row */
+    int64_t not_before_ns;  /* backoff after a failure or an urgent conflict */
+    uint32_t failures;      /* in a row */
+    uint64_t limit_version; /* by which it stands at a limit; 0: it does not, or is to try again */
 } committer;
 
 struct bw_producer {

@@ -4,11 +4,13 @@
 
 #include <inttypes.h>
 
-bw_status reader_open(bw_space *space, int64_t deadline_ns, reader *out, bw_error *error)
+bw_status reader_open(bw_space *space, int64_t deadline_ns, const atomic_int *stop, reader *out,
+                      bw_error *error)
 {
     *out = (reader){0};
     store *own = NULL;
     BW_TRY(space_store(space, &own, error));
+    own->stop = stop;
     bw_status status = drive_new(own, &out->drive);
     if (status == BW_OK)
         status = chain_new(runtime_random(space->runtime), &space->runtime->log, &out->chain);

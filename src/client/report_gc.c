@@ -110,7 +110,7 @@ bw_status report_gc(report *r, bw_error *error)
                          "gc with apply: the namespace was opened for reading; open it with "
                          "mode=write");
     reader from;
-    BW_TRY(reader_open(r->space, r->deadline_ns, &from, error));
+    BW_TRY(reader_open(r->space, r->deadline_ns, r->options->stop, &from, error));
     const reclaim_options options = {
         .apply = o->apply,
         .orphans = o->orphans,

@@ -145,7 +145,7 @@ void put_manifest_members(buf *out, const manifest *m)
 bw_status report_info(report *r, bw_error *error)
 {
     reader from;
-    BW_TRY(reader_open(r->space, r->deadline_ns, &from, error));
+    BW_TRY(reader_open(r->space, r->deadline_ns, r->options->stop, &from, error));
     const manifest *m = chain_held(from.chain);
     json_put_object(&r->out, NULL);
     json_put_text(&r->out, "url", r->space->url);

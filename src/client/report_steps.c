@@ -49,7 +49,7 @@ static bw_status emit_step(report *r, reader *from, uint64_t step, bw_error *err
 bw_status report_steps(report *r, bw_error *error)
 {
     reader from;
-    BW_TRY(reader_open(r->space, r->deadline_ns, &from, error));
+    BW_TRY(reader_open(r->space, r->deadline_ns, r->options->stop, &from, error));
     const manifest *m = chain_held(from.chain);
     uint64_t step = r->options->has_first ? r->options->first : m->trim;
     const uint64_t end =
@@ -95,7 +95,7 @@ static bw_status check_reachable(const manifest *m, uint64_t step, bw_error *err
 bw_status report_tail(report *r, bw_error *error)
 {
     reader from;
-    BW_TRY(reader_open(r->space, r->deadline_ns, &from, error));
+    BW_TRY(reader_open(r->space, r->deadline_ns, r->options->stop, &from, error));
     uint64_t step = r->options->has_first ? r->options->first : chain_held(from.chain)->trim;
     int64_t news_ns = clock_now(clock_system()), idle_ns = news_ns;
     bw_status status = check_reachable(chain_held(from.chain), step, error);

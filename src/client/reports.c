@@ -26,9 +26,11 @@ bw_status report_emit(report *r, bw_error *error)
     const bw_status status = buf_status(&r->out);
     if (status != BW_OK)
         return error_set(error, status, "a line of the report: %s", bw_status_text(status));
-    const int stop = r->line(r->context, line);
+    const atomic_int *stopped = r->options->stop;
+    const bool stop =
+        r->line(r->context, line) != 0 || (stopped != NULL && atomic_load(stopped) != 0);
     buf_reset(&r->out);
-    return stop == 0 ? BW_OK : error_set(error, BW_INTERRUPTED, "the report was stopped");
+    return !stop ? BW_OK : error_set(error, BW_INTERRUPTED, "the report was stopped");
 }
 
 bw_status report_progress(report *r, const report_walk *walk, bw_error *error)

@@ -16,6 +16,7 @@ typedef struct report_options {
     uint64_t steps_max;
     uint32_t blocks_max;
     int64_t timeout_ns;
+    const atomic_int *stop; /* ends it once it is not zero; NULL: nothing does */
 } report_options;
 
 typedef struct report {

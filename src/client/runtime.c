@@ -85,6 +85,7 @@ void runtime_close(bw_runtime *r)
         (void)munmap(r->mark, MARK_BYTES);
     if (ours) {
         executor_free(r->executor);
+        unmapper_stop(budget_unmapper(r->budget));
         lock_destroy(&r->lock);
     } else {
         mem_free(r->executor); /* its threads are the parent's */

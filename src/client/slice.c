@@ -9,6 +9,8 @@
 #include <inttypes.h>
 
 #define SLICE_ALIGNMENT 64u
+/* To give less than this back costs less than to hand it over. */
+#define LATER_BYTES_MIN (32u << 10)
 #define PART_MISSING "the part is missing"
 
 uint64_t slice_estimate(const genesis *g, const fetch_plan *plan)
@@ -199,14 +201,20 @@ static void drop_frame(slice *s)
 
 static void slice_destroy(slice *s)
 {
-    drop_frame(s);
-    mem_free(s->unpacked);
+    const unmapper_piece memory = {.mapping = s->mapping,
+                                   .buffer = s->buffer,
+                                   .unpacked = s->unpacked,
+                                   .reserved = s->reserved};
+    const bool later = s->budget != NULL && s->lent == NULL && s->reserved >= LATER_BYTES_MIN &&
+                       unmapper_give(budget_unmapper(s->budget), &memory);
+    if (!later) {
+        unmapper_release(&memory);
+        if (s->budget != NULL)
+            budget_give(s->budget, s->reserved);
+    }
+    budget_unref(s->budget);
     if (s->lent != NULL)
         lending_give(s->lent);
-    if (s->budget != NULL) {
-        budget_give(s->budget, s->reserved);
-        budget_unref(s->budget);
-    }
     slice_pool_give(s);
 }
 

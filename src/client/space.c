@@ -139,6 +139,7 @@ bw_status space_init_on(bw_runtime *runtime, store *s, const space_options *opti
     store *wrapped = NULL;
     drive *d = NULL;
     BW_TRY(wrap_retry(runtime, s, options->retry_limit_ns, NULL, &wrapped, error));
+    wrapped->stop = options->stop;
     if (drive_new(wrapped, &d) != BW_OK)
         return error_set(error, BW_NOMEM, "out of memory");
     genesis g = *draft;
@@ -210,6 +211,7 @@ static bw_status space_new(bw_runtime *runtime, store *s, const char *url,
     }
     space->runtime = runtime;
     space->options = *options;
+    space->options.stop = NULL; /* of the open alone */
     atomic_init(&space->users, 0u);
     atomic_init(&space->begun, false);
     space->url = mem_strdup(url);
@@ -320,16 +322,21 @@ bw_status space_open_on(bw_runtime *runtime, store *s, const char *url,
     BW_TRY(space_new(runtime, s, url, options, &space, error));
     store *own = NULL;
     bw_status status = clone_base(space, options->retry_limit_ns, &own, error);
+    if (status == BW_OK)
+        own->stop = options->stop;
     if (status == BW_OK && drive_new(own, &space->drive) != BW_OK)
         status = error_set(error, BW_NOMEM, "out of memory");
     if (status == BW_OK && options->writable)
         status = store_probe(own, runtime_random(runtime), error);
     if (status == BW_OK)
         status = options->raw ? read_raw(space, error) : read_chain(space, deadline_ns, error);
+    if (status == BW_OK && store_stopped(own)) /* it may have been cancelled */
+        status = error_set(error, BW_INTERRUPTED, "opening %s was interrupted", url);
     if (status != BW_OK) {
         space_destroy(space);
         return status;
     }
+    own->stop = NULL;
     if (!options->raw) {
         space->genesis = chain_genesis(space->chain);
         space->genesis_hash = *chain_genesis_hash(space->chain);

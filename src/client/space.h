@@ -19,6 +19,7 @@ typedef struct space_options {
     bool reclaim;           /* a pass of the sweep after each pin */
     int64_t retry_limit_ns; /* of one operation on the store */
     resume_point from;      /* where its first consumer goes on */
+    const atomic_int *stop; /* ends the open, or init, once it is not zero; NULL: nothing does */
 } space_options;
 
 typedef struct follower follower;
@@ -70,12 +71,14 @@ bw_status space_check_chain(const bw_space *space, bw_error *error);
 bw_status chain_walk(chain *c, drive *d, chain_goal goal, int64_t deadline_ns,
                      const drive_stop *stop, bw_error *error);
 
-/** A reader of its own for one call: a proved newest manifest, and a drive to read on with. */
+/** A reader of its own for one call: a proved newest manifest, and a drive to read on with. `stop`
+ * (may be NULL) ends what runs on it with BW_INTERRUPTED once it is not zero. */
 typedef struct reader {
     drive *drive;
     chain *chain;
 } reader;
-bw_status reader_open(bw_space *space, int64_t deadline_ns, reader *out, bw_error *error);
+bw_status reader_open(bw_space *space, int64_t deadline_ns, const atomic_int *stop, reader *out,
+                      bw_error *error);
 /** Harmless on a zeroed reader. */
 void reader_close(reader *r);
 /** The descriptor of `step` in the newest manifest: BW_TRIMMED (below its trim step),

@@ -174,7 +174,7 @@ bw_status report_verify(report *r, bw_error *error)
     verify v = {.r = r, .g = r->space->genesis};
     bw_error why;
     error_clear(&why);
-    bw_status status = reader_open(r->space, r->deadline_ns, &v.reader, &why);
+    bw_status status = reader_open(r->space, r->deadline_ns, r->options->stop, &v.reader, &why);
     r->deadline_ns = TIME_NEVER; /* it bounds the wait for the manifest, not the work */
     if (status == BW_OK) {
         /* What was written meanwhile is asked for the trim step only, however far a sweep has gone;

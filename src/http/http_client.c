@@ -32,7 +32,7 @@ struct http_client {
     http_request *over, **over_last;
     CURL *spare[SPARE_HANDLES_MAX];
     size_t spares;
-    buf line;     /* a header's, while it is made */
+    buf line;     /* a header's, while it is made; else zero */
     bool secured; /* there has been TLS */
     atomic_bool woken;
 };
@@ -188,6 +188,8 @@ static void refuse(http_client *c, http_request *r, http_end end, const char *wh
 static bool add_line(http_client *c, struct curl_slist **lines, const char *name, const char *value)
 {
     buf_reset(&c->line);
+    /* There are tokens among them: at its full size at once, since what grows may leave a copy. */
+    (void)buf_reserve(&c->line, strlen(name) + strlen(": ") + strlen(value) + 1);
     buf_put_text(&c->line, name);
     /* Without a value, what libcurl would send by itself is not sent. */
     buf_put_text(&c->line, value[0] != '\0' ? ": " : ":");
@@ -195,6 +197,8 @@ static bool add_line(http_client *c, struct curl_slist **lines, const char *name
     const char *line = buf_text(&c->line);
     struct curl_slist *longer =
         buf_status(&c->line) == BW_OK ? curl_slist_append(*lines, line) : NULL;
+    if (c->line.data != NULL)
+        secret_wipe(c->line.data, c->line.size);
     if (longer == NULL)
         return false;
     *lines = longer;
@@ -537,8 +541,6 @@ void http_client_free(http_client *c)
         curl_easy_cleanup(c->spare[--c->spares]);
     (void)curl_multi_cleanup(c->multi);
     guard_leave(&guard);
-    if (c->line.data != NULL) /* it may hold a token */
-        secret_wipe(c->line.data, c->line.capacity);
     buf_free(&c->line);
     mem_free(c);
 }

@@ -7,6 +7,9 @@
 
 #include <string.h>
 
+/* How soon an operation in flight notices that its handle is stopped. */
+#define STOP_LOOK_NS (20 * NS_PER_MS)
+
 void store_submit(store *s, store_op *op)
 {
     op->outcome = STORE_PENDING;
@@ -51,12 +54,24 @@ void store_take_back(store *s, store_op *op)
     s->driver->take_back(s, op);
 }
 
+bool store_stopped(const store *s)
+{
+    return s->stop != NULL && atomic_load(s->stop) != 0;
+}
+
 store_outcome store_run(store *s, store_op *op)
 {
+    if (store_stopped(s)) {
+        store_op_end(op, STORE_FATAL, BW_INTERRUPTED, "interrupted");
+        return op->outcome;
+    }
     store_submit(s, op);
     store_op *done[1] = {NULL};
-    while (store_poll(s, done, 1, TIME_NEVER) == 0 || done[0] != op)
-        continue;
+    while (store_poll(s, done, 1, s->stop != NULL ? STOP_LOOK_NS : TIME_NEVER) == 0 ||
+           done[0] != op) {
+        if (store_stopped(s))
+            store_cancel(s);
+    }
     return op->outcome;
 }
 

@@ -17,6 +17,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -168,7 +169,13 @@ struct store {
     uint32_t features;
     uint32_t inflight_max; /* how many operations are worth having in flight on this handle */
     store_pacing pacing;   /* of what was opened; clones and decorators do not have it */
+    /* Set by the thread that uses this handle, for as long as it likes; NULL: never. Once it is not
+     * zero, what runs on the handle ends: store_run cancels, and begins nothing more. */
+    const atomic_int *stop;
 };
+
+/** Whether its `stop` says so. */
+bool store_stopped(const store *s);
 
 void store_submit(store *s, store_op *op);
 /** With nothing in flight it returns 0 at once, whatever the timeout. */
@@ -188,7 +195,8 @@ void store_take_back(store *s, store_op *op);
  * false when none is, or nobody here tries again. */
 bool store_failing(store *s, bw_error *why);
 
-/** Submits and polls until this operation is done; for handles with nothing else in flight. */
+/** Submits and polls until this operation is done; for handles with nothing else in flight. One
+ * that is not begun because the handle was stopped is FATAL BW_INTERRUPTED. */
 store_outcome store_run(store *s, store_op *op);
 
 /** Zeroes an operation for reuse and sets kind and key. */

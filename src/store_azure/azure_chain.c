@@ -5,8 +5,8 @@
 #include <stdio.h>
 
 static const net_source_fn rows[] = {
-    azure_from_key,      azure_from_signature, azure_from_connection,
-    azure_from_workload, azure_from_service,   azure_from_machine,
+    azure_from_key,     azure_from_signature, azure_from_connection, azure_from_workload,
+    azure_from_service, azure_from_machine,   azure_from_client,
 };
 
 static const net_sources sources = {

@@ -30,6 +30,7 @@ bw_status azure_from_connection(net_chain *c, net_keys *out, bw_error *error);
 bw_status azure_from_workload(net_chain *c, net_keys *out, bw_error *error);
 bw_status azure_from_service(net_chain *c, net_keys *out, bw_error *error); /* App Service */
 bw_status azure_from_machine(net_chain *c, net_keys *out, bw_error *error);
+bw_status azure_from_client(net_chain *c, net_keys *out, bw_error *error); /* refuses it */
 
 static inline azure_chain *azure_chain_of(net_chain *c)
 {

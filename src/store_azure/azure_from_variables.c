@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: The BatchWeave authors
 // SPDX-License-Identifier: Apache-2.0
-/* The account's key, or a shared access signature, in variables. They do not change. */
+/* The account's key, or a shared access signature, in variables. They do not change. And what
+ * stands in variables for others, and not for us. */
 #include "store_azure/azure_chain.h"
 
 #include "http/digest.h"
@@ -99,4 +100,19 @@ bw_status azure_from_connection(net_chain *c, net_keys *out, bw_error *error)
     return error_set(error, BW_INVALID,
                      "AZURE_STORAGE_CONNECTION_STRING has neither AccountKey nor "
                      "SharedAccessSignature");
+}
+
+/* The last to be asked: whoever has these set for other programs, and anything that we take, goes
+ * by that. */
+bw_status azure_from_client(net_chain *c, net_keys *out, bw_error *error)
+{
+    static const char *const others[] = {"AZURE_CLIENT_SECRET", "AZURE_CLIENT_CERTIFICATE_PATH"};
+    (void)out;
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+        if (*net_variable(c->environment, others[i]) != '\0')
+            return error_set(error, BW_UNSUPPORTED,
+                             "%s is set, and signing in with a client's secret or certificate is "
+                             "not supported. Looked at: %s. %s",
+                             others[i], c->looked, c->sources->advice);
+    return BW_OK;
 }

@@ -16,6 +16,7 @@ CLASSES = {"USAGE": errors.UsageError, "WAIT": errors.WaitError, "STATE": errors
 class Table(unittest.TestCase):
     def test_every_code_has_a_type_of_its_class(self):
         codes = {name: kind for _, name, kind, _ in _core.status_table() if name != "OK"}
+        codes["STATE_MISSING"] = "USAGE"  # of the package alone
         self.assertEqual(set(codes), set(errors.BY_CODE))
         for name, kind in codes.items():
             self.assertTrue(issubclass(errors.BY_CODE[name], CLASSES[kind]), name)

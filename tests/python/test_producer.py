@@ -2,9 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Producing from Python: batches cut into slices, exact resume, fences, checks before anything is written."""
 
+import gc
 import os
 import random
 import unittest
+import warnings
 
 import numpy as np
 import batchweave as bw
@@ -164,6 +166,46 @@ class Resuming(Case):
                     os._exit(0)
                 os._exit(1)
             self.assertEqual(os.waitpid(child, 0)[1], 0)
+
+
+class Dropped(Case):
+    """A producer that nobody closed says what is lost with it."""
+
+    def told(self, batches, end):
+        """What a drop of a producer warns, which had `batches` more than were flushed, and then `end`."""
+        p = bw.Producer(self.url, "p0", kind="raw", policy="fixed:3600000", durable=False)
+        base = p.resume_offset
+        p.write([[b"flushed"]], offset=base + 1)
+        p.flush(urgent=True)
+        for n in range(batches):
+            p.write([[b"left"]], offset=base + 2 + n)
+        end(p)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            del p
+            gc.collect()
+        return [str(w.message) for w in caught if w.category is ResourceWarning and "producer" in str(w.message)]
+
+    def test_unpublished_batches_are_counted(self):
+        self.init()
+        told = self.told(3, lambda p: None)
+        self.assertEqual(len(told), 1, told)
+        self.assertRegex(told[0], "'p0' was dropped with 3 unpublished batches.*beyond offset 1 ")
+        with bw.Space(self.url) as space:
+            self.assertEqual(space.info()["next_step"], 1)
+
+    def test_silent_where_nothing_is_lost_or_it_was_closed(self):
+        self.init()
+        self.assertEqual(self.told(0, lambda p: None), [])
+        self.assertEqual(self.told(2, lambda p: p.flush(urgent=True)), [])
+        self.assertEqual(self.told(2, lambda p: p.close()), [])
+
+    def test_one_that_never_opened(self):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            with self.assertRaises(errors.NoNamespace):
+                bw.Producer(self.url, "p0")
+            gc.collect()
 
 
 class Identity(unittest.TestCase):

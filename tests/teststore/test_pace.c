@@ -107,17 +107,58 @@ static void bytes_cost_time_on_each_connection_and_in_all(void **state)
     assert_true(faults_paced(f));
     /* One alone: its own limit. */
     for (int i = 1; i <= 10; i++)
-        assert_int_equal(faults_pay(f, &own[0], 10000, now), now + i * 10 * NS_PER_MS);
+        assert_int_equal(faults_pay(f, &own[0], 10000, true, now), now + i * 10 * NS_PER_MS);
     /* Eight at once: three megabytes a second are the limit, but for a moment's credit. */
     int64_t last = 0;
     now += NS_PER_S;
     for (int turn = 0; turn < 100; turn++)
         for (size_t c = 0; c < 8; c++) {
-            const int64_t until = faults_pay(f, &own[c], 10000, now);
+            const int64_t until = faults_pay(f, &own[c], 10000, true, now);
             last = until > last ? until : last;
         }
     const int64_t whole = 8000000ll * NS_PER_S / 3000000;
     assert_in_range(last - now, whole - 6 * NS_PER_MS, whole);
+    faults_free(f);
+}
+
+/* A line that stood still for long has so much to give at once, and no more. */
+static void what_went_unused_is_kept_for_a_while(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *settings;
+        int64_t kept_ms;
+    } cases[] = {
+        {"{\"bandwidth\":{\"total\":1000000}}", 5},
+        {"{\"bandwidth\":{\"total\":1000000,\"burst_ms\":0}}", 0},
+        {"{\"bandwidth\":{\"total\":1000000,\"burst_ms\":200}}", 200},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        faults *f = tuned(cases[i].settings);
+        pace own = {0};
+        const int64_t now = 1000 * NS_PER_S;
+        /* Half a second's worth. */
+        assert_int_equal(faults_pay(f, &own, 500000, true, now),
+                         now + (500 - cases[i].kept_ms) * NS_PER_MS);
+        /* It is paid for: from here on there is nothing to give. */
+        assert_int_equal(faults_pay(f, &own, 100000, true, now + 10 * NS_PER_MS),
+                         now + (600 - cases[i].kept_ms) * NS_PER_MS);
+        faults_free(f);
+    }
+}
+
+/* A line of which each direction has its own: what is sent takes nothing from what is received. */
+static void a_limit_of_what_is_received(void **state)
+{
+    (void)state;
+    faults *f = tuned("{\"bandwidth\":{\"received\":1000000,\"burst_ms\":0}}");
+    pace own = {0};
+    const int64_t now = 1000 * NS_PER_S;
+    assert_true(faults_paced(f));
+    assert_int_equal(faults_pay(f, &own, 500000, false, now), now);
+    assert_int_equal(faults_pay(f, &own, 500000, true, now), now + 500 * NS_PER_MS);
+    assert_int_equal(faults_pay(f, &own, 500000, false, now), now);
+    assert_int_equal(faults_pay(f, &own, 500000, true, now), now + NS_PER_S);
     faults_free(f);
 }
 
@@ -131,7 +172,7 @@ static void without_settings_nothing_waits(void **state)
     assert_false(faults_paced(f));
     assert_false(faults_armed(f));
     assert_int_equal(faults_latency(f, VERB_GET, &random).before_ns, 0);
-    assert_int_equal(faults_pay(f, &own, 1000000, 7), 7);
+    assert_int_equal(faults_pay(f, &own, 1000000, true, 7), 7);
     faults_free(f);
 }
 
@@ -142,6 +183,8 @@ int main(void)
         cmocka_unit_test(some_requests_are_many_times_slower),
         cmocka_unit_test(latency_is_split_where_the_request_is_applied),
         cmocka_unit_test(bytes_cost_time_on_each_connection_and_in_all),
+        cmocka_unit_test(what_went_unused_is_kept_for_a_while),
+        cmocka_unit_test(a_limit_of_what_is_received),
         cmocka_unit_test(without_settings_nothing_waits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -18,7 +18,7 @@ from ..cursor import Cursor
 from ..errors import EndOfData, Error, Invalid, Starved
 from ..settings import Value
 from ..space import Place, Space, opened
-from . import leader, mesh as meshes, starved
+from . import fresh, leader, mesh as meshes, starved
 from .checkpoint import Checkpoint, Pins
 from .payload import tensors_of
 from .transfer import Mover, Ring, mover_for
@@ -65,7 +65,10 @@ class Loader:
     `device`: where microbatches go; `pin_memory`: read into pinned memory (default: for a CUDA
     device). `timeout`: seconds without a batch until Starved is raised on this rank (None: never);
     `warn_after`: until the reason is logged. `keep`: checkpoints whose data is kept; None: until
-    `release`. `cursor`: where to begin. Further settings by name, as Consumer takes them.
+    `release`. `cursor`: where to begin. `start`: where a job without a state does: "earliest" (the first
+    step that is kept), "latest", a step, or "group": at the group's newest checkpoint. Not given, a group
+    that has checkpoints wants a state: the first microbatch raises StateMissing. Further settings by
+    name, as Consumer takes them.
 
     Nothing is opened before the first microbatch, state or checkpoint. Iterating again goes on
     where it stood; only load_state_dict moves it. One thread uses a Loader.
@@ -77,7 +80,8 @@ class Loader:
                  rescale: str = "same_batch", filter: Optional[Callable[[int], bool]] = None,
                  device: Any = None, pin_memory: Optional[bool] = None, timeout: Optional[float] = starved.TIMEOUT_S,
                  warn_after: float = starved.WARN_S, open_timeout: Optional[float] = 300.0,
-                 keep: Optional[int] = None, cursor: Optional[Cursor] = None, **settings: Value) -> None:
+                 keep: Optional[int] = None, cursor: Optional[Cursor] = None, start: Union[str, int, None] = None,
+                 **settings: Value) -> None:
         if readers not in ("all", "tp_leader"):
             raise Invalid(f"readers={readers!r}: 'all' or 'tp_leader'")
         if keep is not None and keep < 1:
@@ -87,6 +91,11 @@ class Loader:
         self._mesh, self._dp, self._cp, self._sizes = mesh, dp, cp, dict(sizes or {})
         self._readers, self._tp_group = readers, tp_group
         self._settings: Dict[str, Value] = {**settings, "rescale": rescale}
+        if start is not None and start != "group":
+            self._settings["start"] = start
+        # Of a start without a state that says nothing else: what the group had then.
+        self._wants_state = group is not None and start is None and not settings.get("skip_to_tip")
+        self._pinned: Optional[fresh.Pinned] = None
         self._filter = filter
         self._device, self._pin_memory = device, pin_memory
         self.timeout, self.warn_after, self._open_timeout = timeout, warn_after, open_timeout
@@ -137,12 +146,13 @@ class Loader:
         return self._space
 
     def _named_launch(self, place: meshes.Position) -> Optional[str]:
-        if self._launch is None and place.world > 1 and meshes.is_up() and not meshes.names_launch():
+        if self._launch is None and place.world > 1 and meshes.is_up() and meshes.named_launch() is None:
             self._launch = meshes.agreed_launch()
         return self._launch
 
-    def _open(self) -> None:
-        """Begins at the start that holds now, if that has not been done."""
+    def _open(self, reading: bool = False) -> None:
+        """Begins at the start that holds now, if that has not been done. `reading`: a microbatch is wanted
+        at once, so that a state that is missing is missed before a launch is begun for nothing."""
         if self._closed:
             raise ValueError("the loader was closed")
         if self._process != os.getpid():
@@ -160,6 +170,8 @@ class Loader:
             again = None if launch is None or self._loads == 0 else f"{launch}.{self._loads}"
             lend: Dict[str, Value] = {"lend": True} if self._ring is not None else {}
             try:
+                if group is not None and self._start is None and self._wants_state:
+                    self._pinned = self._before(group, launch, reading)
                 self._consumer = Consumer(
                     self._opened_space(), group=group, dp=place.dp, cp=place.cp, cursor=self._start,
                     timeout=self._open_timeout, launch=again or launch, **place.settings, **lend, **self._settings)
@@ -171,12 +183,23 @@ class Loader:
             if group is not None and self._launch is None:
                 self._launch = self._consumer.launch
             self._at = self._consumer.cursor.json
+            begun = self._consumer.cursor
+            if self._pinned and fresh.made_since(self._pinned, self._consumer.launch, begun.step, begun.item):
+                self._pinned = None
         if self._team is not None:
             try:
                 self._at = self._team.agree(self._at)
             except Error:
                 self._team = None
                 raise
+
+    def _before(self, group: str, launch: Optional[str], reading: bool) -> Optional[fresh.Pinned]:
+        """The checkpoints that the group has before this rank begins. Raises StateMissing for them when
+        `reading`, unless rank 0 has begun this launch already."""
+        found = fresh.pinned(self._opened_space(), group)
+        if found is not None and reading and found.launch != (launch or meshes.named_launch()):
+            raise fresh.missing(found)
+        return found
 
     def _become_copy(self) -> None:
         """In a forked child: what the parent opened is the parent's."""
@@ -202,10 +225,10 @@ class Loader:
 
     def __next__(self) -> Microbatch:
         """The next microbatch. Raises StopIteration at the end of a sealed namespace (the same step on
-        all ranks), Starved with the reason, Trimmed, Corrupt, StoreError, Interrupted. A failed call
-        changes nothing: the next one goes on at the same place."""
+        all ranks), Starved with the reason, StateMissing, Trimmed, Corrupt, StoreError, Interrupted. A
+        failed call changes nothing: the next one goes on at the same place."""
         if self._consumer is None or self._process != os.getpid():
-            self._open()
+            self._open(reading=True)
         got, self._ahead = self._ahead, None
         try:
             if got is None:
@@ -248,6 +271,8 @@ class Loader:
 
     def _wanted(self, timeout: Optional[float]) -> _core.Item:
         """The next item of a step that the filter wants."""
+        if self._pinned is not None:
+            raise fresh.missing(self._pinned)
         while True:
             item = self._read(timeout)
             if self._filter is None or self._filter(item.tag):
@@ -366,6 +391,7 @@ class Loader:
         if state.get("version") != VERSION:
             raise Invalid(f"a state of version {state.get('version')!r}; this is version {VERSION}")
         cursor = Cursor(str(state["cursor"]))
+        self._pinned = None
         for first, end in skip:
             cursor = cursor.skip(first, end)
         if self._closed:

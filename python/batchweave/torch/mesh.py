@@ -114,10 +114,18 @@ def position(space_cp: int, *, mesh: Any = None, dp: Optional[Part] = None, cp: 
     return Position(world // (cps * tps * pps), extent, {"tp": shared, "pp": pps}, told.first, told.world)
 
 
-def names_launch(environment: Optional[Mapping[str, str]] = None) -> bool:
-    """Whether the library finds a launch id in the environment: Slurm's, or torchrun's."""
+def named_launch(environment: Optional[Mapping[str, str]] = None) -> Optional[str]:
+    """The launch id that the library finds in the environment: Slurm's, or torchrun's."""
     env = os.environ if environment is None else environment
-    return bool(env.get("SLURM_JOB_ID")) or env.get("TORCHELASTIC_RUN_ID", "none") not in ("", "none")
+
+    def or_zero(name: str) -> str:
+        return env.get(name) or "0"
+
+    if env.get("SLURM_JOB_ID"):
+        return f"slurm-{env['SLURM_JOB_ID']}.{or_zero('SLURM_STEP_ID')}-{or_zero('SLURM_RESTART_COUNT')}"
+    if env.get("TORCHELASTIC_RUN_ID", "none") not in ("", "none"):
+        return f"torch-{env['TORCHELASTIC_RUN_ID']}-{or_zero('TORCHELASTIC_RESTART_COUNT')}"
+    return None
 
 
 def wire_device(group: Any = None) -> torch.device:

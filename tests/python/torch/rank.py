@@ -81,6 +81,19 @@ def tp_refused(rank: int, url: str) -> Any:
     return None
 
 
+def stateless(rank: int, url: str, axes: str, readers: str, asked: bool) -> Any:
+    """A group with a checkpoint, and no state given; `asked`: for the state before."""
+    loader = Loader(url, mesh=init_device_mesh("cpu", (1, 2), mesh_dim_names=tuple(axes.split(","))), group="job",
+                    readers=readers, open_timeout=20)
+    if asked:
+        loader.state_dict()
+    try:
+        next(loader)
+    except errors.StateMissing as error:
+        return str(error)
+    return None
+
+
 def ends(rank: int, url: str) -> Any:
     """Rank 1 is slow; the namespace is sealed meanwhile; both end at one step."""
     loader = Loader(url, group="job")

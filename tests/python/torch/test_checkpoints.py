@@ -121,7 +121,7 @@ class OneRank(Feed):
                 read(loader, 2)
         self.assertEqual(sorted(pins(self.url)), ["s2", "s3"])
         # A restart goes on counting with what is there.
-        again = self.loader(keep=2, launch="again")
+        again = self.loader(keep=2, launch="again", start="group")
         read(again, 1)
         again.commit("s4")
         self.assertEqual(sorted(pins(self.url)), ["s3", "s4"])
@@ -211,8 +211,8 @@ class Model:
         return {"seen": self.seen, "loader": loader}
 
 
-def trainer(url: str, launch: str) -> Loader:
-    return Loader(url, group="job", launch=launch, keep=3)
+def trainer(url: str, launch: str, **settings: Any) -> Loader:
+    return Loader(url, group="job", launch=launch, keep=3, **settings)
 
 
 def train(loader: Loader, model: Model, steps: int) -> None:
@@ -261,7 +261,7 @@ def load(rank: int, url: str, folder: str, name: str, launch: str, steps: int) -
 
 def die_before_the_pin(rank: int, url: str, folder: str, launch: str) -> Any:
     """The save of step-6 is durable, but every process dies before it is pinned."""
-    loader, model = trainer(url, launch), Model()
+    loader, model = trainer(url, launch, start="group"), Model()
     train(loader, model, 6)
     with loader.checkpoint("step-6"):
         dcp.save(model.state(loader), checkpoint_id=os.path.join(folder, "step-6"))

@@ -291,6 +291,90 @@ class State(Feed):
         self.assertEqual(json.loads(text), [values(m) for m in loader])
 
 
+class Fresh(Feed):
+    """A job whose group has checkpoints, started without a state."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.space()
+        first = self.loader("first")
+        for _ in range(5):
+            next(first)
+        first.commit("a")
+        self.state = first.state_dict()
+        next(first)
+        first.commit("b")
+        first.close()
+
+    def loader(self, launch: str, **settings: Any) -> Loader:
+        made = Loader(self.url, dp=(0, 2), group="job", launch=launch, **settings)
+        self.addCleanup(made.close)
+        return made
+
+    def launch(self) -> Any:
+        return batchweave.space(self.url).info()["groups"][0]["launch"]
+
+    def refused(self, loader: Loader) -> None:
+        with self.assertRaises(errors.StateMissing) as caught:
+            next(loader)
+        for part in ("2 checkpoints", "'b' at step 3, item 0", "load_state_dict", 'start="group"', 'start="earliest"'):
+            self.assertIn(part, str(caught.exception))
+
+    def goes_on(self, loader: Loader) -> None:
+        self.assertEqual((values(next(loader)), loader.step, loader.microbatch), (rows(2)[2:4].tolist(), 2, 1))
+
+    def test_refused_and_nothing_begun(self) -> None:
+        loader = self.loader("second")
+        self.refused(loader)
+        self.refused(loader)
+        self.assertEqual(self.launch(), "first")
+        loader.load_state_dict(self.state)
+        self.goes_on(loader)
+        self.assertEqual(self.launch(), "second")
+
+    def test_opened_before_the_state_came(self) -> None:
+        """torch.distributed.checkpoint asks for a state before it loads one."""
+        loader = self.loader("second")
+        self.assertEqual(loader.cursor.step, 3)
+        self.refused(loader)
+        self.refused(pickle.loads(pickle.dumps(loader)))
+        loader.load_state_dict(self.state)
+        self.goes_on(loader)
+
+    def test_the_newest_ones_state_is_a_state(self) -> None:
+        loader = self.loader("second")
+        loader.load_state_dict(loader.state_dict())
+        next(loader)
+        self.assertEqual((loader.step, loader.microbatch), (3, 0))
+
+    def test_on_purpose(self) -> None:
+        # "a" stands within step 2, so that is kept.
+        for launch, start, place in (("second", "group", (3, 0)), ("third", "earliest", (2, 0)), ("fourth", 5, (5, 0))):
+            loader = self.loader(launch, start=start)
+            next(loader)
+            self.assertEqual((loader.step, loader.microbatch), place, start)
+        loader = self.loader("fifth", cursor=batchweave.Cursor(self.state["cursor"]))
+        self.goes_on(loader)
+
+    def test_no_checkpoint_no_question(self) -> None:
+        """A job that died before its first one begins again."""
+        for launch in ("x", "y"):
+            loader = Loader(self.url, dp=(0, 2), group="other", launch=launch)
+            next(loader)
+            self.assertEqual(loader.step, 2)
+            loader.close()
+
+    def test_second_rank_behind_the_first_ones_pin(self) -> None:
+        """One that comes when rank 0 has pinned where both begin is not taken for one without a state."""
+        rank0 = Loader(self.url, dp=(0, 2), group="other", launch="x")
+        rank0.commit("begin")
+        rank1 = Loader(self.url, dp=(1, 2), group="other", launch="x")
+        next(rank1)
+        self.assertEqual((rank1.step, rank1.commits), (2, False))
+        rank0.close()
+        rank1.close()
+
+
 class Starving(Feed):
     """A rank without data says why, in time."""
 

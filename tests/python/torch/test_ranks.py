@@ -39,9 +39,9 @@ class Positions(unittest.TestCase):
         self.assertEqual((alone.dp, alone.first), ((0, 1), True))
 
     def test_launch_of_the_environment(self) -> None:
-        self.assertTrue(mesh.names_launch({"SLURM_JOB_ID": "7"}))
-        self.assertTrue(mesh.names_launch({"TORCHELASTIC_RUN_ID": "abc"}))
-        self.assertFalse(mesh.names_launch({"TORCHELASTIC_RUN_ID": "none"}))
+        self.assertEqual(mesh.named_launch({"SLURM_JOB_ID": "7"}), "slurm-7.0-0")
+        self.assertEqual(mesh.named_launch({"TORCHELASTIC_RUN_ID": "abc"}), "torch-abc-0")
+        self.assertIsNone(mesh.named_launch({"TORCHELASTIC_RUN_ID": "none"}))
 
     def test_explicit(self) -> None:
         self.assertEqual(mesh.position(1, dp=(1, 4), environment={})[:2], ((1, 4), (0, 1)))
@@ -68,6 +68,8 @@ class Environment(Feed):
                 os.environ.update(environment)
                 loader = Loader(self.url, group=launch, sizes=sizes)
                 next(loader)
+                # Found out here as the library does.
+                self.assertEqual(mesh.named_launch(), loader.consumer.launch)
             finally:
                 os.environ.clear()
                 os.environ.update(saved)
@@ -129,6 +131,22 @@ class Jobs(Feed):
         self.space(dp=2)
         told = self.job(rank.tp_refused, 2, self.url)
         self.assertTrue(all(told))
+
+    def test_all_miss_the_state(self) -> None:
+        """No rank waits for another that was refused."""
+        self.space()
+        with Loader(self.url, dp=(0, 1), group="job", launch="before", keep=2) as before:
+            for id in "ab":
+                for _ in range(4):
+                    next(before)
+                before.commit(id)
+        for axes, readers in (("dp_replicate,dp_shard", "all"), ("dp,tp", "tp_leader")):
+            for asked in (False, True):
+                with self.subTest(readers=readers, asked=asked):
+                    told = self.job(rank.stateless, 2, self.url, axes, readers, asked)
+                    self.assertEqual(len(told), 2)
+                    for text in told:
+                        self.assertIn("load_state_dict", text)
 
     def test_all_end_at_one_step(self) -> None:
         self.space(finish=False, steps=4, producers=1)

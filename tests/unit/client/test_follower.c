@@ -3,6 +3,7 @@
 #include "stand.h"
 
 #include "client/follower.h"
+#include <stdio.h>
 #include <string.h>
 
 #define PATIENCE (20 * NS_PER_S)
@@ -28,7 +29,7 @@ static void publish(stand *s, bw_producer *p, uint64_t offset)
 static uint64_t newest_next(stand *s, follower *f)
 {
     manifest *m = NULL;
-    stand_expect(s, follower_answer(f, follower_ask(f), soon(), &m, &s->error), BW_OK);
+    stand_expect(s, follower_answer(f, follower_ask(f), soon(), NULL, &m, &s->error), BW_OK);
     const uint64_t next = m->next;
     manifest_unref(m);
     return next;
@@ -53,14 +54,14 @@ static void test_answers_are_newest(void **state)
     /* A ticket stays answered. */
     const uint64_t ticket = follower_ask(f);
     manifest *m = NULL;
-    stand_expect(&s, follower_answer(f, ticket, soon(), &m, &s.error), BW_OK);
+    stand_expect(&s, follower_answer(f, ticket, soon(), NULL, &m, &s.error), BW_OK);
     manifest_unref(m);
-    stand_expect(&s, follower_answer(f, ticket, 0, &m, &s.error), BW_OK);
+    stand_expect(&s, follower_answer(f, ticket, 0, NULL, &m, &s.error), BW_OK);
     manifest_unref(m);
     /* One that was never given out is waited for until the deadline. */
     stand_expect(&s,
-                 follower_answer(f, ticket + 1, clock_deadline(clock_system(), 20 * NS_PER_MS), &m,
-                                 &s.error),
+                 follower_answer(f, ticket + 1, clock_deadline(clock_system(), 20 * NS_PER_MS),
+                                 NULL, &m, &s.error),
                  BW_TIMEOUT);
     stand_expect(&s, producer_finish(p, PATIENCE, &s.error), BW_OK);
     stand_expect(&s, producer_close(p, 0, &s.error), BW_OK);
@@ -145,16 +146,44 @@ static void test_failure_and_its_end(void **state)
     stand_expect(&s, producer_close(p, 0, &s.error), BW_OK);
     stand_expect(&s, follower_start(s.space, &s.error), BW_OK);
     follower *f = s.space->follower;
-    stand_expect(&s, follower_answer(f, follower_ask(f), soon(), &m, &s.error), BW_OK);
+    stand_expect(&s, follower_answer(f, follower_ask(f), soon(), NULL, &m, &s.error), BW_OK);
     key_manifest(&key, m->version + 1);
     manifest_unref(m);
     assert_int_equal(mem_space_set(s.contents, key.text, "no manifest", 11), BW_OK);
     m = NULL;
-    stand_expect(&s, follower_answer(f, follower_ask(f), soon(), &m, &s.error), BW_CHAIN_BLOCKED);
+    stand_expect(&s, follower_answer(f, follower_ask(f), soon(), NULL, &m, &s.error),
+                 BW_CHAIN_BLOCKED);
     assert_null(m);
     assert_string_equal(bw_error_key(&s.error), key.text);
     assert_true(mem_space_remove(s.contents, key.text));
     assert_int_equal(newest_next(&s, f), 1);
+    stand_close(&s);
+}
+
+/* Who stops waiting for an answer is told what the store fails with, while it is asked again. */
+static void test_late_answers_tell_why(void **state)
+{
+    (void)state;
+    stand s;
+    object_key key;
+    char rule[STORE_KEY_MAX + 64];
+    stand_open(&s, 1, "", false);
+    key_manifest(&key, chain_held(s.space->chain)->version + 2);
+    (void)snprintf(rule, sizeof rule, "retry-before:get:%s:0", key.text);
+    bw_space *faulty = stand_space(&s, rule, false);
+    stand_expect(&s, follower_start(faulty, &s.error), BW_OK);
+    follower *f = faulty->follower;
+    bw_producer *p = stand_producer(&s, s.space, "p", "naive"); /* the version before that */
+    manifest *m = NULL;
+    const int64_t end_ns = soon();
+    do {
+        const int64_t deadline_ns = clock_deadline(clock_system(), 50 * NS_PER_MS);
+        stand_expect(&s, follower_answer(f, follower_ask(f), deadline_ns, NULL, &m, &s.error),
+                     BW_TIMEOUT);
+        assert_true(clock_now(clock_system()) < end_ns);
+    } while (strstr(bw_error_message(&s.error), "injected") == NULL);
+    stand_expect(&s, producer_close(p, 0, &s.error), BW_OK);
+    space_close(faulty);
     stand_close(&s);
 }
 
@@ -200,7 +229,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_answers_are_newest),  cmocka_unit_test(test_polls_while_wanted),
         cmocka_unit_test(test_failure_and_its_end), cmocka_unit_test(test_leave_and_join),
-        cmocka_unit_test(test_rests_while_ahead),   cmocka_unit_test(test_nothing_to_free),
+        cmocka_unit_test(test_rests_while_ahead),   cmocka_unit_test(test_late_answers_tell_why),
+        cmocka_unit_test(test_nothing_to_free),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

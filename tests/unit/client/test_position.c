@@ -18,6 +18,7 @@ typedef struct answer {
     bw_status status;
     position at;
     bool alone, commits;
+    uint32_t ranks;
     bw_error error;
 } answer;
 
@@ -34,6 +35,7 @@ static answer resolve(const genesis *g, consumer_options options)
     a.at = seat.position;
     a.alone = seat.alone;
     a.commits = seat.commits;
+    a.ranks = seat.ranks;
     return a;
 }
 
@@ -80,7 +82,26 @@ static void test_ranks_that_share_a_position(void **state)
             &mesh_2x3,
             (consumer_options){.has_rank = true, .rank = rank, .world = 24, .tp = 2, .pp = 2});
         stands_at(&a, rank / 6 % 2, rank / 2 % 3);
+        assert_int_equal(a.ranks, 24);
     }
+}
+
+/* How many ranks poll: the world, or where nobody tells it what the mesh has. */
+static void test_ranks_of_the_job(void **state)
+{
+    (void)state;
+    environment("2", "6");
+    assert_int_equal(resolve(&mesh_2x3, (consumer_options){.dp = 0}).ranks, 6);
+    environment(NULL, NULL);
+    assert_int_equal(resolve(&single, (consumer_options){.dp = 0}).ranks, 1);
+    assert_int_equal(resolve(&mesh_2x3, (consumer_options){.has_position = true}).ranks, 6);
+    assert_int_equal(
+        resolve(&mesh_2x3, (consumer_options){.has_position = true, .dp = 4, .tp = 2, .pp = 8})
+            .ranks,
+        4 * 3 * 2 * 8);
+    const consumer_options huge = {
+        .has_position = true, .dp = 1u << 20, .tp = 1u << 20, .pp = UINT32_MAX};
+    assert_int_equal(resolve(&mesh_2x3, huge).ranks, UINT32_MAX);
 }
 
 static void test_world_of_another_size(void **state)
@@ -230,6 +251,7 @@ int main(void)
         cmocka_unit_test(test_rank_given),
         cmocka_unit_test(test_ranks_that_share_a_position),
         cmocka_unit_test(test_world_of_another_size),
+        cmocka_unit_test(test_ranks_of_the_job),
         cmocka_unit_test(test_environment),
         cmocka_unit_test(test_slurm_and_mpi),
         cmocka_unit_test(test_launchers_that_disagree),

@@ -25,7 +25,7 @@ static void test_the_newest(void **state)
     reader r;
     step_entry entry;
     fill(&s);
-    stand_expect(&s, reader_open(s.space, TIME_NEVER, &r, &s.error), BW_OK);
+    stand_expect(&s, reader_open(s.space, TIME_NEVER, NULL, &r, &s.error), BW_OK);
     assert_int_equal(chain_held(r.chain)->next, STEPS);
     assert_true(chain_is_newest(r.chain));
     for (uint64_t step = 0; step < STEPS; step++) {
@@ -48,7 +48,7 @@ static void test_trimmed(void **state)
     reader r;
     step_entry entry;
     fill(&s);
-    stand_expect(&s, reader_open(s.space, TIME_NEVER, &r, &s.error), BW_OK);
+    stand_expect(&s, reader_open(s.space, TIME_NEVER, NULL, &r, &s.error), BW_OK);
     manifest *whole = manifest_ref(chain_held(r.chain)); /* what the copy views into */
     manifest trimmed = *whole;
     trimmed.version++;
@@ -73,12 +73,12 @@ static void test_missing_segment(void **state)
     step_entry entry;
     fill(&s);
     bw_space *space = stand_space(&s, "not-found:get:segment/:1", false);
-    stand_expect(&s, reader_open(space, TIME_NEVER, &r, &s.error), BW_OK);
+    stand_expect(&s, reader_open(space, TIME_NEVER, NULL, &r, &s.error), BW_OK);
     stand_expect(&s, reader_step(space, &r, 0, TIME_NEVER, &entry, &s.error), BW_OK);
     reader_close(&r);
     space_close(space);
     space = stand_space(&s, "not-found:get:segment/:0", false);
-    stand_expect(&s, reader_open(space, TIME_NEVER, &r, &s.error), BW_OK);
+    stand_expect(&s, reader_open(space, TIME_NEVER, NULL, &r, &s.error), BW_OK);
     error_clear(&s.error);
     stand_expect(&s, reader_step(space, &r, 0, TIME_NEVER, &entry, &s.error), BW_CORRUPT);
     assert_int_equal(s.error.code, BW_CORRUPT);
@@ -98,7 +98,7 @@ static void test_no_chain_to_read(void **state)
     key_genesis(&key);
     assert_true(mem_space_remove(s.contents, key.text));
     memset(&r, 0xff, sizeof r);
-    stand_expect(&s, reader_open(s.space, TIME_NEVER, &r, &s.error), BW_NO_NAMESPACE);
+    stand_expect(&s, reader_open(s.space, TIME_NEVER, NULL, &r, &s.error), BW_NO_NAMESPACE);
     assert_true(r.chain == NULL && r.drive == NULL);
     reader_close(&r);
     stand_close(&s);

@@ -91,7 +91,7 @@ static void a_restart_asks_for_its_way_and_its_bytes(void **state)
     uint32_t seen[2 * LEVELS + 1] = {0};
     stand_open(&s, 2, "", false);
     fill(&s);
-    stand_expect(&s, reader_open(s.space, TIME_NEVER, &r, &s.error), BW_OK);
+    stand_expect(&s, reader_open(s.space, TIME_NEVER, NULL, &r, &s.error), BW_OK);
     for (uint64_t step = 1; step < STEPS; step += step < STEPS - 80 ? 13 : 1) {
         segments known;
         step_entry before, entry;
@@ -263,7 +263,8 @@ static void a_cursor_names_where_its_step_was_found(void **state)
         flush(&s, p);
     }
     follower *f = s.space->follower;
-    stand_expect(&s, follower_answer(f, follower_ask(f), TIME_NEVER, &newest, &s.error), BW_OK);
+    stand_expect(&s, follower_answer(f, follower_ask(f), TIME_NEVER, NULL, &newest, &s.error),
+                 BW_OK);
     assert_true(manifest_tail_first(newest) > 0);
     stand_expect(&s, consumer_cursor(c, &saved, &s.error), BW_OK);
     assert_true(saved->cursor.version < newest->version);

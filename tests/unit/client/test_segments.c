@@ -24,7 +24,7 @@ static void scene_open(scene *sc)
     }
     stand_expect(s, producer_finish(p, 20 * NS_PER_S, &s->error), BW_OK);
     stand_expect(s, producer_close(p, 0, &s->error), BW_OK);
-    stand_expect(s, reader_open(s->space, TIME_NEVER, &sc->r, &s->error), BW_OK);
+    stand_expect(s, reader_open(s->space, TIME_NEVER, NULL, &sc->r, &s->error), BW_OK);
     assert_int_equal(segments_init(&sc->cache, 1u << 20), BW_OK);
     const manifest *m = chain_held(sc->r.chain);
     assert_true(m->ref_count > 0 && m->tail.records > 0 && m->next == STEPS);

@@ -71,7 +71,7 @@ static void scene_open(scene *sc, uint32_t dp, uint32_t spread, uint32_t d)
     else
         put(s, dp, spread);
     const genesis *g = s->space->genesis;
-    stand_expect(s, reader_open(s->space, TIME_NEVER, &sc->r, &s->error), BW_OK);
+    stand_expect(s, reader_open(s->space, TIME_NEVER, NULL, &sc->r, &s->error), BW_OK);
     stand_expect(s, reader_step(s->space, &sc->r, 0, TIME_NEVER, &sc->entry, &s->error), BW_OK);
     stand_expect(s, handout_new(g, (position){d, 0}, dp, MODE_SAME_BATCH, &sc->handout, &s->error),
                  BW_OK);

@@ -3,6 +3,7 @@
 /* What a client does with answers, and with their absence: against a server that is scripted. */
 #include "http/http_client.h"
 
+#include "base/alloc.h"
 #include "base/buf.h"
 #include "base/clock.h"
 #include "script_server.h"
@@ -315,6 +316,70 @@ static void test_a_header_is_one_line(void **state)
     stop(t);
 }
 
+/* ---- what is left in memory ---- */
+
+static const char token[] = "wJalrXUtnFEMI/K7MDENG";
+
+/* The memory that submitting took last, by wrapping what buffers grow by. */
+static _Thread_local struct watched {
+    bool on;
+    void *memory;
+    size_t bytes;
+    unsigned grown, left;
+} watched;
+
+static bool holds_token(void)
+{
+    return watched.memory != NULL &&
+           memmem(watched.memory, watched.bytes, token, sizeof token - 1) != NULL;
+}
+
+void *__real_mem_realloc(void *memory, size_t bytes);
+void *__wrap_mem_realloc(void *memory, size_t bytes);
+void *__wrap_mem_realloc(void *memory, size_t bytes)
+{
+    if (!watched.on)
+        return __real_mem_realloc(memory, bytes);
+    if (memory != NULL && memory == watched.memory)
+        watched.left += holds_token();
+    watched.memory = NULL;
+    void *grown = __real_mem_realloc(memory, bytes);
+    if (grown != NULL) {
+        const size_t had = memory != NULL ? watched.bytes : 0;
+        memset((char *)grown + had, 0, bytes - had); /* what it was before is none of ours */
+        watched.memory = grown;
+        watched.bytes = bytes;
+        watched.grown++;
+    }
+    return grown;
+}
+
+static void test_no_token_is_left_behind(void **state)
+{
+    (void)state;
+    static const script_step steps[] = {{OK_EMPTY, SCRIPT_KEEP, false}};
+    char value[4][600];
+    stand *t = start(steps, 1);
+    http_request r = request(t, HTTP_GET);
+    for (unsigned i = 0; i < 4; i++) {
+        memset(value[i], 'x', sizeof value[i]);
+        memcpy(value[i] + 30u * i * i, token, sizeof token - 1);
+        value[i][120u * (i + 1)] = '\0';
+        r.headers[i] = (http_header){"authorization", value[i]};
+    }
+    r.header_count = 4;
+    watched = (struct watched){.on = true};
+    http_submit(t->client, &r);
+    watched.on = false;
+    assert_true(watched.grown >= 2);
+    assert_int_equal(watched.left, 0);
+    assert_false(holds_token());
+    assert_ptr_equal(http_poll(t->client, TIME_NEVER), &r);
+    assert_int_equal(r.end, HTTP_ANSWERED);
+    assert_non_null(strstr(script_heard(t->server, 0), token)); /* it was sent */
+    stop(t);
+}
+
 static void test_limits_of_time(void **state)
 {
     (void)state;
@@ -430,6 +495,7 @@ int main(void)
         cmocka_unit_test(test_nothing_was_sent),
         cmocka_unit_test(test_a_name_that_is_not_found),
         cmocka_unit_test(test_a_header_is_one_line),
+        cmocka_unit_test(test_no_token_is_left_behind),
         cmocka_unit_test(test_limits_of_time),
         cmocka_unit_test(test_a_sink_may_have_enough),
         cmocka_unit_test(test_cancel_and_close),

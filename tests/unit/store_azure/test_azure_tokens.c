@@ -68,6 +68,36 @@ static void test_the_order(void **state)
     stand_stop(&t);
 }
 
+/* Said only where there is nothing else: the variable may be there for another program. */
+static void test_what_others_take(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"AZURE_CLIENT_CERTIFICATE_PATH", "AZURE_CLIENT_SECRET"};
+    const script_step steps[] = {
+        step(ANSWER("400 x", "{\"error\":\"invalid_request\",\"error_description\":\"Identity not "
+                             "found\"}")),
+        step(stand_token(1, 3600))};
+    char says[160];
+    chain_stand t;
+    stand_start(&t, steps, 2);
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        stand_set(&t, names[i], PLANTED);
+        assert_int_equal(stand_find_key(&t), BW_UNSUPPORTED);
+        (void)snprintf(says, sizeof says, "%s is set, and signing in with a client's secret",
+                       names[i]);
+        stand_says(&t, says);
+        stand_says(&t, "Looked at: AZURE_STORAGE_KEY is not set; ");
+        stand_says(&t, "Set AZURE_STORAGE_KEY, ");
+    }
+    assert_int_equal(script_requests(t.server), 0);
+    stand_machine(&t); /* which has no identity, and then one */
+    assert_int_equal(stand_find_key(&t), BW_UNSUPPORTED);
+    stand_says(&t, "answered 400 invalid_request");
+    assert_int_equal(stand_find_key(&t), BW_OK);
+    stand_has_token(&t, 1, "the managed identity of the machine");
+    stand_stop(&t);
+}
+
 /* ---- what is asked ---- */
 
 static void test_a_workload(void **state)
@@ -251,9 +281,13 @@ static void test_never_by_a_proxy(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_the_order),          cmocka_unit_test(test_a_workload),
-        cmocka_unit_test(test_managed_identities), cmocka_unit_test(test_variables_that_are_wrong),
-        cmocka_unit_test(test_wrong_answers),      cmocka_unit_test(test_never_by_a_proxy),
+        cmocka_unit_test(test_what_others_take),
+        cmocka_unit_test(test_the_order),
+        cmocka_unit_test(test_a_workload),
+        cmocka_unit_test(test_managed_identities),
+        cmocka_unit_test(test_variables_that_are_wrong),
+        cmocka_unit_test(test_wrong_answers),
+        cmocka_unit_test(test_never_by_a_proxy),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
