@@ -26,24 +26,28 @@ TIMEOUT_S = 400.0
 class Producers:
     """BatchWeave's: one process a shard, started again when it dies, as an orchestrator would."""
 
-    def __init__(self, settings: side.Settings) -> None:
-        import batchweave as bw
+    program = "train_produce"
 
+    def __init__(self, settings: side.Settings) -> None:
         self.settings, self.restarts = settings, 0
         shards = settings["world"] * settings["workers"]
         # Whole steps for each; the trainer stops before them all.
-        self.plan = {"place": settings["place"], "workload": settings["workload"], "world": settings["world"],
-                     "shards": shards, "batches": -(-settings["steps"] // shards)}
-        bw.init(settings["place"], dp=settings["world"], producers=shards, durable=False)
+        self.plan = {**settings, "shards": shards, "batches": -(-settings["steps"] // shards)}
+        self._prepare()
         self.all: list[Program] = []
         self.ended: list[Program] = []
+
+    def _prepare(self) -> None:
+        import batchweave as bw
+
+        bw.init(self.settings["place"], dp=self.settings["world"], producers=self.plan["shards"], durable=False)
 
     def begin(self) -> None:
         """When the ranks have imported what they need: a head start would be all of so short a run."""
         self.all = [self._start(shard) for shard in range(self.plan["shards"])]
 
     def _start(self, shard: int) -> Program:
-        return Program("train_produce", {**self.plan, "shard": shard}, OMP_NUM_THREADS="1")
+        return Program(self.program, {**self.plan, "shard": shard}, OMP_NUM_THREADS="1")
 
     def victim(self) -> int:
         return next((program.process.pid for program in self.all if program.code() is None), 0)
@@ -76,11 +80,38 @@ class Producers:
             names = [name for step in range(int(space.info()["next_step"]))
                      for row in space.samples(step)["slices"] for name in row["samples"]]
         wanted = self.plan["shards"] * self.plan["batches"] * self.settings["world"]
-        return len(names) == wanted == len(set(names))
+        return bool(len(names) == wanted == len(set(names)))
 
     def end(self) -> None:
         for program in self.all:
             program.end()
+
+
+class KafkaProducers(Producers):
+    """The same processes, into a broker of this side's own."""
+
+    program = "train_kafka"
+
+    def _prepare(self) -> None:
+        import pathlib
+
+        import kafkabroker
+        import train_kafka
+
+        self.broker = kafkabroker.Broker(pathlib.Path(self.settings["folder"]) / "broker", heap_mb=512)
+        self.broker.start()
+        self.settings["address"] = self.plan["address"] = self.broker.address
+        train_kafka.make_topic(self.broker.address)
+
+    def once(self) -> bool:
+        import train_kafka
+
+        return all(train_kafka.published_before(self.broker.address, shard) == self.plan["batches"]
+                   for shard in range(self.plan["shards"]))
+
+    def end(self) -> None:
+        super().end()
+        self.broker.stop()
 
 
 class Colocated:
@@ -100,7 +131,7 @@ class Colocated:
 
 
 # What is started beside the ranks, by system; others are of the job itself.
-BESIDE: dict[str, Callable[[side.Settings], Any]] = {"batchweave": Producers}
+BESIDE: dict[str, Callable[[side.Settings], Any]] = {"batchweave": Producers, "Kafka": KafkaProducers}
 
 
 def victim(system: str, beside: Any, ranks: list[Program]) -> tuple[int, str]:

@@ -118,8 +118,8 @@ def undisturbed(settings: side.Settings) -> list[dict[str, Any]]:
 def reads_until_save(settings: side.Settings) -> int:
     """Batches of a rank: BatchWeave's items of a step follow from the namespace, which has 4 slices of 2 items."""
     if settings["peer"] == "batchweave" and settings["case"] != "dynamic":
-        return int(settings["save_step"]) * 8 // int(settings["from"]) + (settings["case"] == "mid-step") * 2
-    return int(settings["save_step"]) * parts(settings) + (settings["case"] == "mid-step")
+        return int(settings["save_step"]) * 8 // int(settings["from"]) + 2 * int(settings["case"] == "mid-step")
+    return int(settings["save_step"]) * parts(settings) + int(settings["case"] == "mid-step")
 
 
 def measure(settings: side.Settings) -> dict[str, Any]:

@@ -32,7 +32,7 @@ def by_step(lines: Iterable[Line]) -> dict[int, Ids]:
 
 def until_saved(lines: Iterable[Line]) -> list[Line]:
     """Of one rank, what it had got when it saved: what came later is not trained on, as far as the checkpoint knows."""
-    kept = []
+    kept: list[Line] = []
     for line in lines:
         if line.get("saved"):
             return kept

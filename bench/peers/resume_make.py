@@ -38,10 +38,11 @@ def publish(settings: dict[str, Any]) -> None:
     import batchweave as bw
 
     dynamic = settings["case"] == "dynamic"
-    durable = {} if "://" in settings["place"] and not settings["place"].startswith("file:") else {"durable": False}
+    durable: dict[str, Any] = {"durable": False} if settings["place"].startswith("file:") else {}
     bw.init(settings["place"], dp=DP, producers=1, **durable)
     with bw.Producer(settings["place"], "p", kind="raw", **durable) as producer:
-        made = dynamic_batches(settings["samples"] // 8) if dynamic else static_batches(settings["samples"], settings["size"])
+        made = (dynamic_batches(settings["samples"] // 8) if dynamic else
+                static_batches(settings["samples"], settings["size"]))
         for number, batch in enumerate(made, 1):
             producer.write(batch, offset=number, items=len(batch[0]))
         producer.finish()

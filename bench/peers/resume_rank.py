@@ -90,7 +90,8 @@ class Packed:
 
 
 def packed(window: list[Any], more: Any) -> list[Any]:
-    taken, room = [], TOKENS
+    taken: list[Any] = []
+    room = TOKENS
     while True:
         while len(window) < WINDOW:
             window.append(more())

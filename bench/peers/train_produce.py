@@ -23,9 +23,9 @@ def produce(settings: dict[str, Any]) -> None:
         first = producer.resume_offset
         items = made.items(first * world)
         for offset in range(first, settings["batches"]):
-            batch = [[next(items)] for _ in range(world)]
+            batch: list[list[Any]] = [[next(items)] for _ in range(world)]
             size += sum(workloads.size_of(item) for item, in batch)
-            producer.write(batch, offset=offset + 1, samples=[[f"{shard}:{offset}:{d}"] for d in range(world)])
+            producer.write(batch, offset=offset + 1, samples=[f"{shard}:{offset}:{d}" for d in range(world)])
         producer.finish()
     print(json.dumps({"read": made.read, "made": size}), flush=True)
 

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Where a rank of E6 gets its items from. A new system is a function here and its name in SOURCES."""
 
+import importlib
 import os
 import pickle
 import time
@@ -12,6 +13,7 @@ import torch
 from torch.utils.data import IterableDataset
 
 import torch_loaders
+import train_kafka
 import workloads
 
 Settings = dict[str, Any]
@@ -68,8 +70,8 @@ class RayMaker:
 
 def ray_data(settings: Settings) -> Iterator[Any]:
     """One cluster of this machine, begun by rank 0; its dataset is split over the ranks as Ray Train does it."""
-    import ray
-
+    ray: Any = importlib.import_module("ray")
+    importlib.import_module("ray.data")
     note = os.path.join(settings["folder"], "ray-address")
     environment = {"env_vars": {"PYTHONPATH": os.path.dirname(os.path.abspath(__file__))}}
     if settings["rank"] == 0:
@@ -109,6 +111,7 @@ class Holder:
 SOURCES: dict[str, Callable[[Settings], Iterator[Any]]] = {
     "batchweave": published,
     "DataLoader": data_loader,
+    "Kafka": train_kafka.source,
     "Local": local,
     "Ray Data": ray_data,
 }

@@ -9,13 +9,14 @@ from compare.context import Context
 from compare.experiment import Bar, Budget, Cell, Experiment, Figure, PaperValue, Plot, Series, Side
 from compare.results import Results, Spread
 
-OURS, LOADER, LOCAL, RAY = "batchweave", "DataLoader", "Local", "Ray Data"
+OURS, LOADER, LOCAL, KAFKA, RAY = "batchweave", "DataLoader", "Local", "Kafka", "Ray Data"
 WORKLOADS = {"video": "frames of video, decoded and resized", "tokens": "text, tokenized and packed"}
 SUPPLY = 1.1
 TRAINING, KILLED, MODEL = "training", "a worker killed", "supply"
 WHY = {
     LOADER: "the paper's setting: num_workers=1, prefetch_factor=4 in each rank; the dataset yields whole items",
     LOCAL: "the paper's Local: worker threads, a collator, a bounded queue, with the threads that two cores can hold",
+    KAFKA: "librdkafka CONFIGURATION.md: idempotent producer, acks=all; a broker of this side's own, page cache, 512 MB heap",
     RAY: "Ray Data user guide: streaming_split over the ranks, a pool of actors for preprocessing with state",
 }
 
@@ -24,19 +25,19 @@ def side(context: Context, system: str, workload: str, folder: str, kill: bool =
     steps = context.pick(80, 8)
     settings: dict[str, Any] = {"system": system, "workload": workload, "steps": steps, "world": 2, "workers": 1,
                                 "kill_at": steps // 4 if kill else None, "folder": folder}
-    return Side(system, [context.python("package"), context.peer("endtoend")], settings, why=WHY.get(system, ""),
+    return Side(system, [context.python("package"), context.peer("endtoend")], settings=settings, why=WHY.get(system, ""),
                 counted=kill)
 
 
 def supply(context: Context, system: str, folder: str) -> Side:
     settings = {"system": system, "supply": SUPPLY, "step_s": 0.05, "steps": context.pick(200, 40), "ranks": 4,
                 "workers": 2, "bytes": 100_000, "folder": folder}
-    return Side(system, [context.python("package"), context.peer("supply")], settings, why=WHY.get(system, ""),
+    return Side(system, [context.python("package"), context.peer("supply")], settings=settings, why=WHY.get(system, ""),
                 modelled="the trainer waits 50 ms a step, preprocessing is a sleep, log-normal with sigma 0.5")
 
 
 def cells(context: Context) -> Iterator[Cell]:
-    systems = context.pick([OURS, LOADER, LOCAL, RAY], [OURS, LOADER])
+    systems = context.pick([OURS, LOADER, LOCAL, KAFKA, RAY], [OURS, LOADER])
     with context.folder() as memory:
         folder = str(memory)
         yield Cell({"what": MODEL}, [supply(context, system, folder) for system in (OURS, LOADER, LOCAL)])
@@ -95,7 +96,7 @@ EXPERIMENT = Experiment(
     question="Does training stall on heavy preprocessing, and what becomes of the job when a worker dies?",
     paper="figures 1, 5",
     budget=Budget(quick_s=40, full_s=1080),
-    needs=frozenset({"package"}),
+    needs=frozenset({"package", "kafka"}),
     cells=cells,
     figures=[
         Figure("steps_per_s", "1/s", "steps, by the slowest rank of each"),

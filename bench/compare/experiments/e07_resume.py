@@ -36,11 +36,13 @@ def side(context: Context, peer: str, case: tuple[str, int, int], folder: pathli
          **more: Any) -> Side:
     own = folder / (name or peer)
     own.mkdir(exist_ok=True)
-    settings = {"peer": peer, "case": case[0], "from": case[1], "to": case[2], "folder": str(own), "place": place,
-                "global": 8, "samples": 400, "size": 4096, "save_step": SAVE, "steps": STEPS, "nodes": 2, "compare": True}
+    settings: dict[str, Any] = {
+        "peer": peer, "case": case[0], "from": case[1], "to": case[2], "folder": str(own), "place": place, "global": 8,
+        "samples": 400, "size": 4096, "save_step": SAVE, "steps": STEPS, "nodes": 2, "compare": True}
     python = context.python("peers" if peer in (LITDATA, MOSAIC) else "package")
-    return Side(name or peer, [python, context.peer("resume")], settings | more, why=WHY.get(peer, ""),
-                counted="latency_ms" not in more and settings["compare"] is more.get("compare", True))
+    settings |= more
+    return Side(name or peer, [python, context.peer("resume")], settings=settings, why=WHY.get(peer, ""),
+                counted=bool(settings["compare"]))
 
 
 def make(context: Context, peer: str, place: str, case: str = "static") -> str:

@@ -30,8 +30,8 @@ def cells(context: Context) -> Iterator[Cell]:
     with context.folder() as folder:
         def side(name: str) -> Side:
             python = context.python("peers" if name in STATIC else "package")
-            return Side(name, [python, context.peer("handoff")], {"side": name, "folder": str(folder), "payloads": payloads},
-                        why=WHY.get(name, ""))
+            settings = {"side": name, "folder": str(folder), "payloads": payloads}
+            return Side(name, [python, context.peer("handoff")], settings=settings, why=WHY.get(name, ""))
 
         yield Cell({}, [side(name) for name in (OURS, LOADER, *STATIC, *context.pick(TORCH, TORCH[:1]))])
 
