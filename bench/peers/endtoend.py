@@ -4,8 +4,8 @@
 
     {"system": "batchweave", "workload": "video", "steps": 40, "world": 2, "workers": 1, "kill_at": null, …}
 
-With `kill_at` one process that preprocesses is killed with -9 when rank 0 has done that step. What is started again then
-is what is so anyway: producers are jobs of their own, whose supervisor starts them anew.
+With `kill_at` one process that preprocesses is killed with -9 when rank 0 has done that step. What is started again
+then is what is so anyway: producers are jobs of their own, whose supervisor starts them anew.
 """
 
 import os
@@ -177,8 +177,8 @@ def figures_of(steps: list[list[dict[str, Any]]], skip: int) -> dict[str, float]
     wait = [max(line["wait"] for line in row) for row in whole[skip:]]
     if not took:
         return {}
-    return {"steps_per_s": len(took) / sum(took), "p50_ms": 1e3 * side.quantile(took, 0.5),
-            "p95_ms": 1e3 * side.quantile(took, 0.95), "p95_over_p50": side.quantile(took, 0.95) / side.quantile(took, 0.5),
+    p50, p95 = side.quantile(took, 0.5), side.quantile(took, 0.95)
+    return {"steps_per_s": len(took) / sum(took), "p50_ms": 1e3 * p50, "p95_ms": 1e3 * p95, "p95_over_p50": p95 / p50,
             "stall": 100 * sum(wait) / sum(took), "step_mb": statistics.mean(
                 sum(line["bytes"] for line in row) for row in whole) / 1e6}
 
@@ -202,7 +202,8 @@ def measure(settings: side.Settings) -> dict[str, Any]:
             steps = [[line for line in rank.lines if "step" in line] for rank in ranks]
             figures = figures_of(steps, min(SKIP, settings["steps"] // 3))
             done = min(map(len, steps))
-            figures |= {"steps": float(done), "survived": float(done == settings["steps"] and codes == [0] * len(ranks))}
+            survived = done == settings["steps"] and codes == [0] * len(ranks)
+            figures |= {"steps": float(done), "survived": float(survived)}
             shown: dict[str, Any] = {"preprocessing": "processes of their own" if settings["system"] in BESIDE else
                                      "in the training job"}
             if isinstance(beside, Producers):

@@ -45,7 +45,7 @@ class Rank:
         self.lines: list[dict[str, Any]] = []
         self.failure: list[str] = []
         self.process = subprocess.Popen(
-            [sys.executable, os.path.join(os.path.dirname(os.path.abspath(__file__)), "resume_rank.py"), json.dumps(told)],
+            [sys.executable, os.path.join(sys.path[0], "resume_rank.py"), json.dumps(told)],
             env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         self._threads = [threading.Thread(target=work, daemon=True) for work in (self._listen, self._complaints)]
         for thread in self._threads:

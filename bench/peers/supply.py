@@ -1,7 +1,8 @@
 # SPDX-FileCopyrightText: The BatchWeave authors
 # SPDX-License-Identifier: Apache-2.0
-"""Whether a trainer stalls while preprocessing makes a little more than it takes: one side of E6. The trainer is a model: all
-its ranks take their items, then it waits until the step's time is over. So is preprocessing: a sleep, uneven by chance.
+"""Whether a trainer stalls while preprocessing makes a little more than it takes: one side of E6. The trainer is a
+model: all its ranks take their items, then it waits until the step's time is over. So is preprocessing: a sleep,
+uneven by chance.
 
     {"system": "batchweave", "supply": 1.1, "step_s": 0.05, "steps": 200, "ranks": 4, "workers": 2, "bytes": 100000, …}
 """
@@ -110,8 +111,8 @@ def measure(settings: side.Settings) -> dict[str, Any]:
         finally:
             end()
     p50, p95 = side.quantile(took, 0.5), side.quantile(took, 0.95)
-    figures = {"steps_per_s": len(took) / sum(took), "p50_ms": 1e3 * p50, "p95_ms": 1e3 * p95, "p95_over_p50": p95 / p50,
-               "stall": 100 * sum(waits) / sum(took), "wait_p99_ms": 1e3 * side.quantile(waits, 0.99)}
+    figures = {"steps_per_s": len(took) / sum(took), "p50_ms": 1e3 * p50, "p95_ms": 1e3 * p95,
+               "p95_over_p50": p95 / p50, "stall": 100 * sum(waits) / sum(took), "wait_p99_ms": 1e3 * side.quantile(waits, 0.99)}
     return side.row(figures, meter, series={"step_ms": [1e3 * value for value in took]})
 
 

@@ -55,7 +55,8 @@ class Stream:
         loader = importlib.import_module("torchdata.stateful_dataloader").StatefulDataLoader
         sampler = importlib.import_module("torchdata.stateful_dataloader.sampler").StatefulDistributedSampler
         if packing:
-            self._loader = loader(Packing(samples, size, rank, world), batch_size=None, num_workers=1, prefetch_factor=4)
+            self._loader = loader(Packing(samples, size, rank, world), batch_size=None, num_workers=1,
+                                  prefetch_factor=4)
         else:
             dataset = Indexed(samples, size)
             self._loader = loader(dataset, batch_size=batch, num_workers=1, prefetch_factor=4, collate_fn=list,

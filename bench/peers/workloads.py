@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The BatchWeave authors
 # SPDX-License-Identifier: Apache-2.0
-"""The heavy preprocessing of E6 and the models that train on it, both those of the examples: frames of real video, decoded
-and resized; real text, tokenized and packed into rows.
+"""The heavy preprocessing of E6 and the models that train on it, both those of the examples: frames of real video,
+decoded and resized; real text, tokenized and packed into rows.
 
 Item `n` of shard `i` of `s` is the same whoever makes it. `read` counts the bytes that went in.
 """

@@ -179,7 +179,8 @@ class Bars(unittest.TestCase):
             self.assertEqual(set(self.judged(module, Results([])).values()), {None}, module)
 
     def test_one_inexact_round_is_seen(self):
-        cells = [fixed.cell({"what": e07_resume.MORE}, batchweave=[{"figures": {"exact": 1.0}}, {"figures": {"exact": 0.0}}])]
+        rows = [{"figures": {"exact": value}} for value in (1.0, 0.0)]
+        cells = [fixed.cell({"what": e07_resume.MORE}, batchweave=rows)]
         self.assertEqual(self.judged(e07_resume, Results(cells))[f"exact, {e07_resume.MORE}"], 0.0)
 
     def test_plots_of_nothing(self):

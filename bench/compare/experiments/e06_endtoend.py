@@ -16,7 +16,8 @@ TRAINING, KILLED, MODEL = "training", "a worker killed", "supply"
 WHY = {
     LOADER: "the paper's setting: num_workers=1, prefetch_factor=4 in each rank; the dataset yields whole items",
     LOCAL: "the paper's Local: worker threads, a collator, a bounded queue, with the threads that two cores can hold",
-    KAFKA: "librdkafka CONFIGURATION.md: idempotent producer, acks=all; a broker of this side's own, page cache, 512 MB heap",
+    KAFKA: "librdkafka CONFIGURATION.md: idempotent producer, acks=all; a broker of this side's own, page cache, 512 "
+           "MB heap",
     RAY: "Ray Data user guide: streaming_split over the ranks, a pool of actors for preprocessing with state",
 }
 
@@ -25,8 +26,8 @@ def side(context: Context, system: str, workload: str, folder: str, kill: bool =
     steps = context.pick(80, 8)
     settings: dict[str, Any] = {"system": system, "workload": workload, "steps": steps, "world": 2, "workers": 1,
                                 "kill_at": steps // 4 if kill else None, "folder": folder}
-    return Side(system, [context.python("package"), context.peer("endtoend")], settings=settings, why=WHY.get(system, ""),
-                counted=kill)
+    return Side(system, [context.python("package"), context.peer("endtoend")], settings=settings,
+                why=WHY.get(system, ""), counted=kill)
 
 
 def supply(context: Context, system: str, folder: str) -> Side:
@@ -113,12 +114,12 @@ EXPERIMENT = Experiment(
     ],
     bars=[Bar(f"time waited for data at a supply of {SUPPLY} × demand", functools.partial(modelled, "stall"), "<=", 1.0,
               unit="%", modelled=True),
-          Bar(f"a step's p95 over p50 at a supply of {SUPPLY} × demand", functools.partial(modelled, "p95_over_p50"), "<=",
-              1.05, modelled=True),
+          Bar(f"a step's p95 over p50 at a supply of {SUPPLY} × demand", functools.partial(modelled, "p95_over_p50"),
+              "<=", 1.05, modelled=True),
           Bar("a producer is killed: the job goes on", functools.partial(killed, "survived", OURS), ">=", 1, unit=""),
           Bar("a producer is killed: every batch once", functools.partial(killed, "once", OURS), ">=", 1, unit=""),
-          Bar("a worker of the DataLoader is killed: its job ends", functools.partial(killed, "survived", LOADER), "<=", 0,
-              unit="")],
+          Bar("a worker of the DataLoader is killed: its job ends", functools.partial(killed, "survived", LOADER),
+              "<=", 0, unit="")],
     plots=[Plot("e06-steps", "Training with preprocessing on the same two cores", "workload", "steps/s", step_times,
                 kind="bars"),
            Plot("e06-course", f"Steps at a supply of {SUPPLY} × demand", "step", "ms", courses, kind="course",
@@ -129,12 +130,12 @@ EXPERIMENT = Experiment(
         PaperValue("bytes made over bytes read", "figure 1, by workload", over_read),
     ],
     remarks=[
-        "Real training runs trainer and preprocessing on the same two cores, whichever side they belong to: preprocessing "
-        "elsewhere, which is what separate producers are for, cannot win there what it wins on machines of its own. The "
-        "paper's ratios are not to be compared with these.",
+        "Real training runs trainer and preprocessing on the same two cores, whichever side they belong to: "
+        "preprocessing elsewhere, which is what separate producers are for, cannot win there what it wins on "
+        "machines of its own. The paper's ratios are not to be compared with these.",
         "The supply experiment is a model on both ends; only hand-over, read-ahead and their processes are real.",
-        "A killed producer is started again by its supervisor and goes on at its offset. The ranks of a DataLoader, and the "
-        "process whose threads preprocess, are the job itself. Ray Data starts an actor anew and keeps no record of what a "
-        "trainer has seen.",
+        "A killed producer is started again by its supervisor and goes on at its offset. The ranks of a DataLoader, "
+        "and the process whose threads preprocess, are the job itself. Ray Data starts an actor anew and keeps no "
+        "record of what a trainer has seen.",
     ],
 )

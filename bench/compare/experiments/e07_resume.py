@@ -24,10 +24,10 @@ CASES: dict[str, tuple[str, int, int]] = {
     DYNAMIC: ("dynamic", 1, 1)}
 WHY = {
     LITDATA: "litdata README, resume: StreamingDataLoader.state_dict of rank 0 for all, constant global batch",
-    MOSAIC: "streaming docs, resumption and elastic determinism: StreamingDataLoader, num_canonical_nodes fixed, constant "
-            "global batch",
-    STATEFUL: "torchdata docs: StatefulDataLoader over StatefulDistributedSampler, each rank its own state; packing: a "
-              "dataset with a state of its own, which its user writes",
+    MOSAIC: "streaming docs, resumption and elastic determinism: StreamingDataLoader, num_canonical_nodes fixed, "
+            "constant global batch",
+    STATEFUL: "torchdata docs: StatefulDataLoader over StatefulDistributedSampler, each rank its own state; packing: "
+              "a dataset with a state of its own, which its user writes",
 }
 STEPS, SAVE = 8, 3
 
@@ -137,13 +137,15 @@ EXPERIMENT = Experiment(
            Plot("e07-exact", "Exactly what an undisturbed job trains on", "case", "exact (1) or not (0)", equal,
                 kind="bars")],
     remarks=[
-        "On a static set with constant global batch litdata and mosaicml-streaming resume exactly, too, also with other "
-        "numbers of ranks: that is no distinction of BatchWeave's. What differs is batches that are made while the job runs.",
-        "Packed batches: BatchWeave's were packed with chance by their producer and cannot be made again, only read again. "
-        "litdata's and mosaicml-streaming's are packed behind their loader, whose state does not know the packer's window. "
-        "StatefulDataLoader is exact with a dataset whose user has written a state that holds the window; it is for the "
-        "same number of ranks. webdataset's loader has no state (AttributeError) and is left out.",
-        "The peers' sets lie in memory without latency, in their favour; BatchWeave reads from an object store with the "
-        "latency that is told. Import times are those of the packages and part of any restart.",
+        "On a static set with constant global batch litdata and mosaicml-streaming resume exactly, too, also with "
+        "other numbers of ranks: that is no distinction of BatchWeave's. What differs is batches that are made while "
+        "the job runs.",
+        "Packed batches: BatchWeave's were packed with chance by their producer and cannot be made again, only read "
+        "again. litdata's and mosaicml-streaming's are packed behind their loader, whose state does not know the "
+        "packer's window. StatefulDataLoader is exact with a dataset whose user has written a state that holds the "
+        "window; it is for the same number of ranks. webdataset's loader has no state (AttributeError) and is left "
+        "out.",
+        "The peers' sets lie in memory without latency, in their favour; BatchWeave reads from an object store with "
+        "the latency that is told. Import times are those of the packages and part of any restart.",
     ],
 )
