@@ -112,7 +112,8 @@ def measure(settings: side.Settings) -> dict[str, Any]:
             end()
     p50, p95 = side.quantile(took, 0.5), side.quantile(took, 0.95)
     figures = {"steps_per_s": len(took) / sum(took), "p50_ms": 1e3 * p50, "p95_ms": 1e3 * p95,
-               "p95_over_p50": p95 / p50, "stall": 100 * sum(waits) / sum(took), "wait_p99_ms": 1e3 * side.quantile(waits, 0.99)}
+               "p95_over_p50": p95 / p50, "stall": 100 * sum(waits) / sum(took),
+               "wait_p99_ms": 1e3 * side.quantile(waits, 0.99)}
     return side.row(figures, meter, series={"step_ms": [1e3 * value for value in took]})
 
 

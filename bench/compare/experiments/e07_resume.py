@@ -76,10 +76,10 @@ def cells(context: Context) -> Iterator[Cell]:
         yield from first_batches(context, folder, places, peers)
         ours = {case: make(context, OURS, f"file://{folder}/{case}", case) for case in ("static", "dynamic")}
         ours["mid-step"] = ours["static"]
-        for what in context.pick(list(CASES), [MORE, MID]):
+        for what in context.pick(list(CASES), [MORE, DYNAMIC]):
             case = CASES[what]
             yield Cell({"what": what}, [side(context, OURS, case, folder, ours[case[0]])] + [
-                side(context, peer, case, folder, places.get(peer, "")) for peer in peers])
+                side(context, peer, case, folder, places.get(peer, "")) for peer in context.pick(peers, [])])
 
 
 def over_trips(latency: int, results: Results) -> Spread | None:
