@@ -453,7 +453,7 @@ SECTIONS: List[Section] = [
     Section("independent", "in plain Python: decoder, golden files, judge; harness of the experiments", 2, 2,
             programs(["python3", "tests/independent/test_golden.py"],
                      ["python3", "-B", "-m", "unittest", "discover", "-s", "tests/compare"])),
-    Section("experiments", "what of tools/bench is exact: counters, virtual time", 3, 3,
+    Section("experiments", "what of tools/bench is exact: counters, virtual time", 4, 4,
             programs(["sh", "tools/bench", "--gate"], show=8, build=True)),
     Section("crash", "kill -9 and SIGSTOP of real processes at named points", 8, 25,
             programs([*CRASH, "--kills", "60", "--stops", "20"], show=30, build=True),

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What it costs a trainer to be handed the next item: one side of E9, all payloads.
 
-First next of an item that is ready, with code and caches warm. Then next after the trainer has computed for a while, as it
-does. The same again with a copy of all bytes into memory of the trainer's, which shows what a view has put off. Then,
-without pauses, how much passes and at what cost of processor, start included.
+First next of an item that is ready, with code and caches warm. Then next after the trainer has computed for a while,
+as it does. The same again with a copy of all bytes into memory of the trainer's, which shows what a view has put off.
+Then, without pauses, how much passes and at what cost of processor, start included.
 
     {"side": "litdata", "folder": "/dev/shm/x", "payloads": [[100000, 300, 0.002], …]}      bytes, items, pause
 """
@@ -107,8 +107,8 @@ def trains(seconds: float) -> None:
 
 
 def ready(source: Any, count: int, pause: float) -> list[float]:
-    """Microseconds of each next of an item that is there, with nothing done since: ours tells by its counter that one is;
-    for what reads ahead and does not tell there is a pause; what reads nothing ahead is asked at once."""
+    """Microseconds of each next of an item that is there, with nothing done since: ours tells by its counter that one
+    is; for what reads ahead and does not tell there is a pause; what reads nothing ahead is asked at once."""
     clock = time.perf_counter
     stats = getattr(getattr(source, "consumer", source), "stats", None)
     laps = []

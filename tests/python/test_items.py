@@ -3,6 +3,7 @@
 """Items as buffers: no copy, writable and nobody else's, alive as long as a view of them."""
 
 import gc
+import sys
 import unittest
 
 import numpy as np
@@ -22,6 +23,15 @@ class Buffers(Case):
         first[0] = 65
         self.assertEqual(second[0], 65)
         self.assertEqual(bytes(item), b"A/0/0")
+
+    def test_an_iterating_consumer_holds_no_item(self):
+        """It would be unmapped in the midst of the next call, and a second one lie in memory until then."""
+        self.init()
+        self.raw_steps(2)
+        with bw.Consumer(self.url) as c:
+            item = next(iter(c))
+            asked = c.next(5)
+            self.assertEqual(sys.getrefcount(item), sys.getrefcount(asked))
 
     def test_what_is_changed_is_changed_for_nobody_else(self):
         self.init()

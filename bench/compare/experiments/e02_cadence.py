@@ -36,8 +36,9 @@ def read(printed: str) -> Row:
 
 def minutes_of(context: Context, producers: int, policy: str) -> int:
     """Five virtual hours where that can be had."""
-    if context.mode != "full":
-        return {8: 60, 32: 60, 128: 90}[producers] if policy in CALM[producers] else 1
+    calm = {"gate": {8: 60, 32: 60, 128: 90}, "quick": {8: 20, 32: 30, 128: 60}}.get(context.mode)
+    if calm is not None:
+        return calm[producers] if policy in CALM[producers] else 1
     return HOURS_5 if policy in CALM[producers] else BUSY_MINUTES[producers]
 
 
@@ -138,7 +139,7 @@ EXPERIMENT = Experiment(
     name="cadence",
     question="When should producers commit, so that few attempts are lost and batches are seen soon?",
     paper="figure 7",
-    budget=Budget(quick_s=25, full_s=720, gate_s=40),
+    budget=Budget(quick_s=20, full_s=720, gate_s=35),
     cells=cells,
     figures=[Figure(name, *unit) for name, unit in FIGURES.items()],
     bars=[

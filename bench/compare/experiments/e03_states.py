@@ -72,7 +72,7 @@ EXPERIMENT = Experiment(
     name="states",
     question="What does it cost a commit that it carries its producer's resume state?",
     paper="figure 8",
-    budget=Budget(quick_s=20, full_s=480),
+    budget=Budget(quick_s=15, full_s=480),
     cells=cells,
     figures=[Figure(figure(where, slices, kilobytes, other), "%",
                     f"{words}: {slices} slices of {kilobytes} KB, longer than with {label}")

@@ -14,9 +14,9 @@ OURS, LOADER, LITDATA = "batchweave Consumer", "batchweave Loader", "litdata"
 TORCH = ("DataLoader, 1 worker", "DataLoader, no worker", "Local, threads")
 STATIC = (LITDATA, "mosaicml-streaming", "webdataset")
 WHY = {
-    LITDATA: "litdata README: StreamingDataset over chunks of 64 MB, local folder; the dataset itself, without the loader's "
-             "worker processes, is its fastest way",
-    "mosaicml-streaming": "streaming docs, StreamingDataset: shards of 64 MiB (size_limit), local folder, predownload as it comes",
+    LITDATA: "litdata README: StreamingDataset over chunks of 64 MB, local folder; the dataset itself, without the "
+             "loader's worker processes, is its fastest way",
+    "mosaicml-streaming": "streaming docs, StreamingDataset: shards of 64 MiB (size_limit), local folder",
     "webdataset": "webdataset docs: ShardWriter and WebDataset, no shuffle, no decoding",
     "DataLoader, 1 worker": "the paper's setting: num_workers=1, prefetch_factor=4; batch_size=None",
     "DataLoader, no worker": "the dataset runs in the trainer's thread: a copy of memory, nothing read ahead",
@@ -30,8 +30,8 @@ def cells(context: Context) -> Iterator[Cell]:
     with context.folder() as folder:
         def side(name: str) -> Side:
             python = context.python("peers" if name in STATIC else "package")
-            return Side(name, [python, context.peer("handoff")], {"side": name, "folder": str(folder), "payloads": payloads},
-                        why=WHY.get(name, ""))
+            settings = {"side": name, "folder": str(folder), "payloads": payloads}
+            return Side(name, [python, context.peer("handoff")], settings=settings, why=WHY.get(name, ""))
 
         yield Cell({}, [side(name) for name in (OURS, LOADER, *STATIC, *context.pick(TORCH, TORCH[:1]))])
 
@@ -79,13 +79,14 @@ EXPERIMENT = Experiment(
            Plot("e09-copied", "Handing out an item and reading all its bytes", "payload", "next and copy, p50 (µs)",
                 functools.partial(bars_of, "copied"), kind="bars", log_y=True)],
     remarks=[
-        "BatchWeave has verified every byte before next returns. litdata hands out a view of a map whose bytes nobody has "
-        "read or checked, so its next does less; the row with the copy shows what it puts off. mosaicml-streaming and "
-        "webdataset copy and do not check (no hashes, their default).",
-        "Ready: ours by its own counter; DataLoader, Local and mosaicml-streaming, which read ahead and do not tell, after a "
-        "pause; litdata, webdataset and the loader without workers read in next itself and are asked at once. After "
-        "computing: with Python's lock let go, the same for all; core and caches then belong to the trainer. All sets lie in memory. DataLoader and Local copy "
-        "from memory and read nothing: their rows are the hand-off alone.",
+        "BatchWeave has verified every byte before next returns. litdata hands out a view of a map whose bytes "
+        "nobody has read or checked, so its next does less; the row with the copy shows what it puts off. "
+        "mosaicml-streaming and webdataset copy and do not check (no hashes, their default).",
+        "Ready: ours by its own counter; DataLoader, Local and mosaicml-streaming, which read ahead and do not tell, "
+        "after a pause; litdata, webdataset and the loader without workers read in next itself and are asked at "
+        "once. After computing: with Python's lock let go, the same for all; core and caches then belong to the "
+        "trainer. All sets lie in memory. DataLoader and Local copy from memory and read nothing: their rows are the "
+        "hand-off alone.",
         "The processor an item has a resolution of 10 ms over all items of a payload.",
     ],
 )
