@@ -337,7 +337,8 @@ def rows(folder: str, rounds: int, quick: bool, only: Sequence[str]) -> Iterator
 
 
 def text_of(told: Dict[str, Any]) -> str:
-    line = f"{told['name']:<42} {told['value']:10.2f} {told['unit']:<5} ({told['value_min']:.2f} to {told['value_max']:.2f})"
+    spread = f"({told['value_min']:.2f} to {told['value_max']:.2f})"
+    line = f"{told['name']:<42} {told['value']:10.2f} {told['unit']:<5} {spread}"
     if told["ratio"] is not None:
         line += f"   ratio {told['ratio']:.2f} ({told['ratio_min']:.2f} to {told['ratio_max']:.2f})"
     if told["limit"] is not None:
@@ -351,7 +352,7 @@ def main() -> None:
     parser.add_argument("-o", choices=["text", "json"], default="text")
     parser.add_argument("--folder", default="/dev/shm" if os.path.isdir("/dev/shm") else None)
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--quick", action="store_true", help="tiny budgets: every row is made, no figure means anything")
+    parser.add_argument("--quick", action="store_true", help="tiny budgets: every row is made, no figure means a thing")
     arguments = parser.parse_args()
     for row in rows(arguments.folder, 1 if arguments.quick else arguments.rounds, arguments.quick, arguments.only):
         told = row.told()
