@@ -21,6 +21,7 @@ from typing import Any
 
 import resume_exact
 import side
+from processes import end_at_term
 
 PACKAGES = {"mosaicml-streaming": "mosaicml-streaming", "litdata": "litdata", "StatefulDataLoader": "torchdata",
             "batchweave": "batchweave"}
@@ -174,4 +175,5 @@ def measure(settings: side.Settings) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
+    end_at_term()
     side.main(measure)
