@@ -25,7 +25,7 @@ from processes import end_at_term
 
 PACKAGES = {"mosaicml-streaming": "mosaicml-streaming", "litdata": "litdata", "StatefulDataLoader": "torchdata",
             "batchweave": "batchweave"}
-TIMEOUT_S = 240.0
+TIMEOUT_S = 540.0
 
 
 def free_port() -> int:
