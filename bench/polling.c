@@ -5,6 +5,9 @@
  * whose producer is held by max_lag, counted by the store once nothing has happened for a while.
  * Several of each wait at once, each with a runtime and a handle of its own, for a count that says
  * something in less time.
+ *
+ * And what a large job asks below the prefix of the manifests, where stores limit reads, while its
+ * ranks are starved and producers commit often: a few of its ranks are there, and stand for all.
  */
 #include "fill.h"
 #include "rank.h"
@@ -13,6 +16,7 @@
 #include "base/clock.h"
 #include "base/thread.h"
 #include <inttypes.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -22,6 +26,9 @@
 /* The interval grows with the silence, to its end after 16 s. */
 #define SETTLE_MS 20000
 #define COUNT_MS 15000
+#define JOB_RANKS 1024u
+#define COMMIT_MS 400
+#define PREFIX_READS_PER_S 5500 /* of S3 */
 
 /** One process that waits. */
 typedef struct waiter {
@@ -29,11 +36,13 @@ typedef struct waiter {
     bw_producer *producer;
     pthread_t thread;
     bool waits;
+    atomic_int stop; /* of a producer that commits */
 } waiter;
 
 typedef struct waiting {
-    char rank_url[REMOTE_URL_BYTES], held_url[REMOTE_URL_BYTES];
-    waiter ranks[PROCESSES], producers[PROCESSES];
+    char rank_url[REMOTE_URL_BYTES], held_url[REMOTE_URL_BYTES], job_url[REMOTE_URL_BYTES];
+    waiter ranks[PROCESSES], producers[PROCESSES], of_job[PROCESSES];
+    waiter feeder; /* of the job */
 } waiting;
 
 static const fill_plan batch_of_one = {.dp = 1, .items = 1, .item_bytes = 64};
@@ -60,10 +69,34 @@ static bw_status put(waiter *w, uint64_t steps, bw_error *error)
     return BW_OK;
 }
 
+static void sleep_ms(uint64_t ms)
+{
+    const struct timespec pause = {(time_t)(ms / 1000), (long)(ms % 1000) * NS_PER_MS};
+    (void)nanosleep(&pause, NULL);
+}
+
+/* A commit of one step, and a pause. */
+static void *feed(void *context)
+{
+    static const uint8_t bytes[64];
+    static const fill_plan batch = {.dp = JOB_RANKS, .items = 1, .item_bytes = 64};
+    waiter *w = context;
+    bw_status status = BW_OK;
+    for (uint64_t step = 0; atomic_load(&w->stop) == 0 && status == BW_OK; step++) {
+        status = fill_put(w->producer, &batch, step, bytes, NULL);
+        if (status == BW_OK)
+            status = bw_producer_flush(w->producer, 1, BW_FOREVER, NULL);
+        sleep_ms(COMMIT_MS);
+    }
+    return NULL;
+}
+
 static void close_waiter(waiter *w)
 {
     if (w->waits) {
-        bw_consumer_interrupt(w->rank.consumer, 1);
+        atomic_store(&w->stop, 1);
+        if (w->rank.consumer != NULL)
+            bw_consumer_interrupt(w->rank.consumer, 1);
         (void)pthread_join(w->thread, NULL);
     }
     /* What a limit holds back is not acknowledged, and close says so. */
@@ -73,8 +106,10 @@ static void close_waiter(waiter *w)
 
 static bw_status make_spaces(const waiting *all, bw_error *error)
 {
-    char lag[16];
+    char lag[16], ranks[16];
     (void)snprintf(lag, sizeof lag, "%u", MAX_LAG);
+    (void)snprintf(ranks, sizeof ranks, "%u", JOB_RANKS);
+    const char *const large[] = {"dp", ranks, NULL};
     const char *const open_end[] = {"dp", "1", NULL};
     const char *const limited[] = {"dp", "1", "max_lag", lag, NULL};
     bw_runtime *runtime = NULL;
@@ -82,6 +117,8 @@ static bw_status make_spaces(const waiting *all, bw_error *error)
     bw_status status = fill_init(runtime, all->rank_url, open_end, error);
     if (status == BW_OK)
         status = fill_init(runtime, all->held_url, limited, error);
+    if (status == BW_OK)
+        status = fill_init(runtime, all->job_url, large, error);
     bw_runtime_close(runtime);
     return status;
 }
@@ -112,9 +149,8 @@ static bw_status register_group(const waiting *all, bw_error *error)
 static void *wait_for_more(void *context)
 {
     waiter *w = context;
-    bw_item *item = NULL;
-    if (bw_consumer_next(w->rank.consumer, BW_FOREVER, &item, NULL) == BW_OK)
-        bw_item_release(item);
+    while (rank_step(&w->rank, NULL) == BW_OK)
+        continue; /* until it is interrupted */
     return NULL;
 }
 
@@ -126,6 +162,25 @@ static bw_status start_rank(waiter *w, const char *url, bw_error *error)
         BW_TRY(rank_step(&w->rank, error));
     BW_TRY(thread_start(&w->thread, "bench-wait", wait_for_more, w));
     w->waits = true;
+    return BW_OK;
+}
+
+/* Of a job of so many, a few that are starved. */
+static bw_status start_job(waiting *all, bw_error *error)
+{
+    char number[16], world[16];
+    (void)snprintf(world, sizeof world, "%u", JOB_RANKS);
+    BW_TRY(open_producer(&all->feeder, all->job_url, "p", error));
+    BW_TRY(thread_start(&all->feeder.thread, "bench-feed", feed, &all->feeder));
+    all->feeder.waits = true;
+    for (uint32_t i = 0; i < PROCESSES; i++) {
+        waiter *w = &all->of_job[i];
+        (void)snprintf(number, sizeof number, "%" PRIu32, i);
+        const char *const pairs[] = {"rank", number, "world", world, NULL};
+        BW_TRY(rank_open(&w->rank, all->job_url, pairs, NULL, error));
+        BW_TRY(thread_start(&w->thread, "bench-wait", wait_for_more, w));
+        w->waits = true;
+    }
     return BW_OK;
 }
 
@@ -145,19 +200,12 @@ static bw_status start_all(waiting *all, bw_error *error)
     }
     for (uint32_t i = 0; i < PROCESSES && status == BW_OK; i++)
         status = start_rank(&all->ranks[i], all->rank_url, error);
-    return status;
+    return status == BW_OK ? start_job(all, error) : status;
 }
 
-static void sleep_ms(uint64_t ms)
+static void add(bench *b, const char *name, double rate, double limit)
 {
-    const struct timespec pause = {(time_t)(ms / 1000), (long)(ms % 1000) * NS_PER_MS};
-    (void)nanosleep(&pause, NULL);
-}
-
-static void add(bench *b, const char *name, uint64_t requests, int64_t took_ns)
-{
-    const double rate = (double)requests / PROCESSES * (double)NS_PER_S / (double)took_ns;
-    bench_limit(bench_add(b, name, "GET/s", bench_exactly(rate)), JUDGE_VALUE_MAX, 1.1);
+    bench_limit(bench_add(b, name, "GET/s", bench_exactly(rate)), JUDGE_VALUE_MAX, limit);
 }
 
 static bw_status count(bench *b, const remote *r, bw_error *error)
@@ -166,11 +214,15 @@ static bw_status count(bench *b, const remote *r, bw_error *error)
     sleep_ms(bench_budget(b, SETTLE_MS, 1));
     const int64_t start_ns = bench_now();
     BW_TRY(remote_count(r, &before, error));
-    sleep_ms(bench_budget(b, COUNT_MS, 300));
+    sleep_ms(bench_budget(b, COUNT_MS, 1100));
     BW_TRY(remote_count(r, &after, error));
-    const int64_t took_ns = bench_now() - start_ns;
-    add(b, "polling.rank", after.matched[0] - before.matched[0], took_ns);
-    add(b, "polling.producer", after.matched[1] - before.matched[1], took_ns);
+    const double seconds = (double)(bench_now() - start_ns) / (double)NS_PER_S;
+    double rates[3]; /* of a process */
+    for (size_t i = 0; i < 3; i++)
+        rates[i] = (double)(after.matched[i] - before.matched[i]) / PROCESSES / seconds;
+    add(b, "polling.rank", rates[0], 1.1);
+    add(b, "polling.producer", rates[1], 1.1);
+    add(b, "polling.job_of_1024", rates[2] * JOB_RANKS, PREFIX_READS_PER_S);
     return BW_OK;
 }
 
@@ -178,9 +230,11 @@ static bw_status run(bench *b, const remote *r, waiting *all, bw_error *error)
 {
     remote_url(r, "rank", "", all->rank_url);
     remote_url(r, "held", "", all->held_url);
+    remote_url(r, "job", "", all->job_url);
     BW_TRY(remote_configure(r,
                             "{\"rules\":[{\"verb\":\"get,head\",\"key\":\"rank/*\"},"
-                            "{\"verb\":\"get,head\",\"key\":\"held/*\"}]}",
+                            "{\"verb\":\"get,head\",\"key\":\"held/*\"},"
+                            "{\"verb\":\"get,head\",\"key\":\"job/manifest/*\"}]}",
                             error));
     BW_TRY(start_all(all, error));
     return count(b, r, error);
@@ -197,7 +251,9 @@ bw_status bench_polling(bench *b, bw_error *error)
     for (uint32_t i = 0; i < PROCESSES; i++) {
         close_waiter(&all.ranks[i]);
         close_waiter(&all.producers[i]);
+        close_waiter(&all.of_job[i]);
     }
+    close_waiter(&all.feeder);
     remote_stop(&r);
     return status;
 }

@@ -39,7 +39,7 @@ static const char *const what[SIDES] = {"state", "dummy", "none"};
 static bw_status open_side(bench *b, const char *prefix, rig_shape like, uint32_t which,
                            state_side *s, bw_error *error)
 {
-    char name[48];
+    char name[64];
     const bool far = like.latency.write_ms > 0;
     snprintf(name, sizeof name, "%s.%s", prefix, what[which]);
     like.state_bytes = which == NONE ? 0 : RIG_STATE_MAX;

@@ -89,8 +89,9 @@ static void *train(void *context)
         if (m->status == BW_OK)
             m->status = rank_step(&m->rank, &m->error);
         m->waited_ns = bench_now() - start_ns;
-        if (pthread_barrier_wait(&t->together) == PTHREAD_BARRIER_SERIAL_THREAD &&
-            step >= t->unmeasured)
+        (void)pthread_barrier_wait(&t->together);
+        /* The others do not wait anew before this one has come round. */
+        if (m == &t->members[0] && step >= t->unmeasured)
             note_step(t);
         sleep_ns(t->compute_ns);
     }
@@ -235,6 +236,8 @@ static bw_status take_samples(side *s, team *t, bw_error *error)
 
 static double p99_of(side *s)
 {
+    if (s->count == 0)
+        return 0;
     (void)bench_spread_of(s->samples, s->count); /* sorts */
     return s->samples[(s->count - 1) * 99 / 100];
 }

@@ -64,8 +64,10 @@ def draw(plot: dict[str, Any], folder: pathlib.Path) -> None:
         draw_lines(axes, plot)
     if plot["log_y"]:
         axes.set_yscale("log")
-    else:
+    elif min((y for series in plot["series"] for y in [*series["y"], *series["low"]]), default=0) >= 0:
         axes.set_ylim(bottom=0)
+    else:
+        axes.axhline(0, color="black", linewidth=0.8)
     axes.set_xlabel(plot["x_label"])
     axes.set_ylabel(plot["y_label"])
     axes.set_title(plot["title"] + (" (modelled)" if plot["modelled"] else ""), fontsize=11)

@@ -7,13 +7,14 @@ import pathlib
 import subprocess
 from typing import Any
 
-from compare import machine, raw
+from compare import raw
 from compare.context import ROOT
 
 ID = "limits"
 
 
-def measure(store: raw.Store, mode: str, commit: str, memory: pathlib.Path, disk: pathlib.Path) -> dict[str, Any]:
+def measure(store: raw.Store, mode: str, of: dict[str, Any], memory: pathlib.Path, disk: pathlib.Path,
+            ) -> dict[str, Any]:
     words = [str(ROOT / "build" / "bench" / "bw-bench"), ID, "-o", "json", "--memory", str(memory), "--disk", str(disk)]
     if mode == "quick":
         words.append("--quick")
@@ -21,11 +22,10 @@ def measure(store: raw.Store, mode: str, commit: str, memory: pathlib.Path, disk
     if done.returncode != 0:
         raise RuntimeError(f"bw-bench limits: exit {done.returncode}: {done.stderr.strip()[-400:]}")
     rows = [json.loads(line) for line in done.stdout.splitlines()]
-    record = {"id": ID, "mode": mode, "commit": commit, "key": ID, "complete": True, "machine": machine.describe(),
-              "rows": rows}
+    record = {"id": ID, "mode": mode, **of, "key": ID, "complete": True, "rows": rows}
     store.write(record)
     return record
 
 
-def done(store: raw.Store, mode: str, commit: str) -> bool:
-    return store.done(ID, mode, commit, ID)
+def done(store: raw.Store, mode: str, code: str) -> bool:
+    return store.done(ID, mode, code, ID)

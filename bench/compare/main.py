@@ -28,7 +28,7 @@ def arguments(words: Sequence[str]) -> argparse.Namespace:
     mode.add_argument("--quick", dest="mode", action="store_const", const="quick", help="proves that all works: 5 min")
     mode.add_argument("--gate", dest="mode", action="store_const", const="gate",
                       help="exact counters and virtual time only; exit 5 when a bar of these is missed")
-    parser.add_argument("--again", action="store_true", help="also what this commit has already")
+    parser.add_argument("--again", action="store_true", help="also what was measured of this code already")
     parser.add_argument("--report", action="store_true", help="runs nothing: the report of what is there")
     parser.add_argument("--publish", action="store_true", help="docs/performance.md, docs/plots, README.md from it")
     parser.add_argument("--slack", type=float, default=1, metavar="N", help="N times the budgets, on a busy machine")
@@ -62,15 +62,15 @@ class Progress:
         self.left.pop(experiment.id, None)
 
 
-def run_one(experiment: Experiment, mode: str, slack: float, store: raw.Store, commit: str, progress: Progress,
-            folders: "tuple[pathlib.Path, pathlib.Path]") -> dict[str, Any]:
+def run_one(experiment: Experiment, mode: str, slack: float, store: raw.Store, of: "dict[str, Any]",
+            progress: Progress, folders: "tuple[pathlib.Path, pathlib.Path]") -> dict[str, Any]:
+    """`of`: what is written beside what is found."""
     # Of the gate no time is judged, and what runs it has a clock.
     budget = registry.budget_s(experiment, mode) * slack * (GATE_SLACK if mode == "gate" else 1)
     surroundings = context.Context(mode, *folders, deadline=time.monotonic() + budget)
     record: dict[str, Any] = {}
     for found in collect.run(experiment, surroundings, lambda what: progress.tell(experiment, what)):
-        record = {"id": experiment.id, "mode": mode, "commit": commit, "machine": machine.describe(),
-                  "key": raw.key(experiment.id, mode, registry.sources(experiment)), **found}
+        record = {"id": experiment.id, "mode": mode, **of, **found}
         store.write(record)
     return record
 
@@ -98,17 +98,18 @@ def verdicts(experiment: Experiment, record: "dict[str, Any] | None", counted_on
 
 def run_all(wanted: Sequence[Experiment], options: argparse.Namespace, store: raw.Store) -> int:
     """The number of experiments that were not completed."""
-    commit, progress, stopped = raw.commit(), Progress(wanted, options.mode), 0
-    if options.mode != "gate" and (options.again or not limits.done(store, options.mode, commit)):
+    of: dict[str, Any] = {"commit": raw.commit(), "code": raw.code(), "machine": machine.describe()}
+    progress, stopped = Progress(wanted, options.mode), 0
+    if options.mode != "gate" and (options.again or not limits.done(store, options.mode, of["code"])):
         print("bench: limits of the machine", file=sys.stderr)
         context.prepare(frozenset({"release"}))
         with folders() as own:
-            limits.measure(store, options.mode, commit, *own)
+            limits.measure(store, options.mode, of, *own)
     for experiment in wanted:
         key = raw.key(experiment.id, options.mode, registry.sources(experiment))
         again = options.again or options.mode == "gate"
-        if not again and store.done(experiment.id, options.mode, commit, key):
-            print(f"bench: {experiment.id}: is there, of this commit", file=sys.stderr)
+        if not again and store.done(experiment.id, options.mode, of["code"], key):
+            print(f"bench: {experiment.id}: is there, of this code", file=sys.stderr)
             progress.done(experiment)
             continue
         try:
@@ -119,7 +120,8 @@ def run_all(wanted: Sequence[Experiment], options: argparse.Namespace, store: ra
             progress.done(experiment)
             continue
         with folders() as own:
-            record = run_one(experiment, options.mode, options.slack, store, commit, progress, own)
+            with_key = {**of, "machine": machine.describe(), "key": key}
+            record = run_one(experiment, options.mode, options.slack, store, with_key, progress, own)
         progress.done(experiment)
         if not record["complete"]:
             print(f"bench: {experiment.id}: stopped: {record['stopped']}", file=sys.stderr)

@@ -1,12 +1,13 @@
 # SPDX-FileCopyrightText: The BatchWeave authors
 # SPDX-License-Identifier: Apache-2.0
-"""Raw data: a JSON file an experiment, with what makes a later run the same: commit and settings."""
+"""Raw data: a JSON file an experiment, with what makes a later run the same: the code that is measured, settings."""
 
 import hashlib
 import json
 import os
 import pathlib
 import subprocess
+import time
 from typing import Any, Mapping, Sequence
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
@@ -22,6 +23,18 @@ def commit() -> str:
     head = git("rev-parse", "HEAD").strip() or "unknown"
     changed = git("diff", "HEAD")
     return head if not changed else f"{head}+{hashlib.sha256(changed.encode()).hexdigest()[:12]}"
+
+
+# What is measured. A change of anything else is no reason to measure again.
+MEASURED = ["src", "include", "cli", "sim", "python", "bench/*.c", "bench/*.h", "bench/teststore", "meson.build",
+            "meson_options.txt"]
+
+
+def code() -> str:
+    """Of what is measured, committed or not. Without git it is another each time."""
+    listed = git("ls-files", "--stage", "--", *MEASURED)
+    told = f"{listed}\n{git('diff', '--', *MEASURED)}" if listed else str(time.time_ns())
+    return hashlib.sha256(told.encode()).hexdigest()[:16]
 
 
 def key(identity: str, mode: str, sources: Sequence[pathlib.Path]) -> str:
@@ -57,8 +70,8 @@ class Store:
             return None
         return record if isinstance(record, dict) and record.get("id") == identity else None
 
-    def done(self, identity: str, mode: str, of_commit: str, of_key: str) -> bool:
+    def done(self, identity: str, mode: str, of_code: str, of_key: str) -> bool:
         """Whether running it again would only repeat it."""
         record = self.read(identity, mode)
-        return (record is not None and record.get("complete") is True and record.get("commit") == of_commit
+        return (record is not None and record.get("complete") is True and record.get("code") == of_code
                 and record.get("key") == of_key)

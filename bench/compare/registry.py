@@ -5,6 +5,7 @@
 import importlib
 import pathlib
 import pkgutil
+import re
 
 from compare import experiments
 from compare.experiment import Experiment
@@ -22,12 +23,17 @@ def load() -> list[Experiment]:
     return sorted(found, key=lambda experiment: int(experiment.id[1:]))
 
 
-def sources(experiment: Experiment) -> list[pathlib.Path]:
-    """Its module, what the experiments share, and the peers' programs."""
+def sources(experiment: Experiment, here: pathlib.Path = HERE) -> list[pathlib.Path]:
+    """Its module, and of what the experiments share and the peers' programs those that are named there, or in one of
+    these: a change of another peer is no reason to measure again."""
     number = f"e{int(experiment.id[1:]):02}_"
-    own = sorted((HERE / "experiments").glob(f"{number}*.py"))
-    shared = sorted(path for path in (HERE / "experiments").glob("*.py") if not path.name.startswith("e"))
-    return [*own, *shared, *sorted(path for path in (HERE.parent / "peers").rglob("*") if path.suffix in {".py", ".c"})]
+    found = sorted((here / "experiments").glob(f"{number}*.py"))
+    others = sorted(path for folder in (here / "experiments", here.parent / "peers") for path in folder.rglob("*.py")
+                    if not re.match(r"e\d\d_|__init__", path.name))
+    for path in found:  # which grows meanwhile
+        words = set(re.findall(r"\w+", path.read_text(encoding="utf-8")))
+        found += [other for other in others if other.stem in words and other not in found]
+    return found
 
 
 def budget_s(experiment: Experiment, mode: str) -> float:

@@ -12,22 +12,19 @@ actions: `produce` (measured; the topic is made for it and, unless `keep`, remov
 
 import ctypes
 import importlib
-import itertools
-import os
 import struct
 import sys
-import threading
 import time
-from typing import Any, Callable
+from typing import Any
 
+import carried
 import kafkainstall
 import librdkafka
 import side
+from carried import STAMP, TIMEOUT_S
 
-STAMP = struct.Struct("<QI")
 MODES = ("strict", "strict_tx", "sliced")
 IN_FLIGHT_BYTES, IN_FLIGHT_MAX = 64_000_000, 5
-TIMEOUT_S = 120
 # Of a batch of one record, with the marker of its transaction: what a fetch that ends between batches has beside them.
 OVERHEAD_BYTES = 160
 FETCH_BYTES = 1 << 20
@@ -114,14 +111,12 @@ class Payload:
 
     def __init__(self, plan: dict[str, Any]) -> None:
         self.slice_bytes, self.world = plan["slice_bytes"], plan["world"]
-        some = os.urandom(min(batch_bytes(plan), 4 << 20))
-        self.memory = bytearray(some * -(-batch_bytes(plan) // len(some)))[:batch_bytes(plan)]
+        self.memory = carried.payload(batch_bytes(plan))
         self.address = ctypes.addressof(ctypes.c_char.from_buffer(self.memory))
         self._order = ctypes.create_string_buffer(8)
 
     def stamp(self, number: int) -> None:
-        for slot in range(self.world):
-            STAMP.pack_into(self.memory, slot * self.slice_bytes, number, slot)
+        carried.stamp(self.memory, self.world, number)
         struct.pack_into("<Q", self._order, 0, number)
 
     @property
@@ -157,25 +152,6 @@ def produce_batches(producer: librdkafka.Producer, plan: dict[str, Any], payload
     producer.wait()
 
 
-def in_threads(count: int, work: Callable[[int], None]) -> None:
-    """Raises the first failure, when all have ended."""
-    failures: list[BaseException] = []
-
-    def guarded(number: int) -> None:
-        try:
-            work(number)
-        except BaseException as error:
-            failures.append(error)
-
-    threads = [threading.Thread(target=guarded, args=(number,)) for number in range(count)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    if failures:
-        raise failures[0]
-
-
 def produce(plan: dict[str, Any]) -> dict[str, Any]:
     library, _ = library_of(plan)
     make_topics(plan, topics_of(plan))
@@ -183,22 +159,20 @@ def produce(plan: dict[str, Any]) -> dict[str, Any]:
     settings = producer_settings(plan, "")
     producers = [librdkafka.Producer(library, producer_settings(plan, f"{plan['topic']}-{number}"))
                  for number in range(plan["producers"])]
-    shares = [len(range(number, plan["batches"], plan["producers"])) for number in range(plan["producers"])]
+    shares = carried.shares(plan["batches"], plan["producers"])
     meter = side.Meter(servers=[plan["broker_pid"]])
     try:
         if plan["mode"] != "strict":
-            in_threads(len(producers), lambda number: producers[number].start_transactions(TIMEOUT_S))
+            carried.in_threads(len(producers), lambda number: producers[number].start_transactions(TIMEOUT_S))
         with meter:
-            in_threads(len(producers), lambda number: produce_batches(producers[number], plan, payload, shares[number]))
+            carried.in_threads(len(producers),
+                               lambda number: produce_batches(producers[number], plan, payload, shares[number]))
     finally:
         for producer in producers:
             producer.close()
         if not plan.get("keep"):
             drop_topics(plan, topics_of(plan))
-    total = plan["batches"] * batch_bytes(plan)
-    cpu_s = meter.cpu_s + (meter.server_cpu_s or 0)
-    return side.row({"mb_per_s": total / 1e6 / meter.wall_s, "batches_per_s": plan["batches"] / meter.wall_s,
-                     "cpu_s_per_gb": cpu_s / (total / 1e9)}, meter,
+    return side.row(carried.produce_figures(meter, plan["batches"], plan["batches"] * batch_bytes(plan)), meter,
                     settings={**settings, "librdkafka": library.version,
                               "per_transaction": plan.get("per_transaction", 1)})
 
@@ -227,10 +201,7 @@ class Rank:
             ctypes.memmove(self.own, at, self.plan["slice_bytes"])
             self.waits.append(time.monotonic() - began)
             self.client.give_back(message)
-            number, slot = STAMP.unpack_from(self.own)
-            if slot != self.rank:
-                raise librdkafka.Failure(f"rank {self.rank} got the slice of rank {slot}")
-            self.order.append(number)
+            self.order.append(carried.own_slice(self.own, self.rank))
 
     def _whole(self) -> tuple[Any, int]:
         message = self.client.next(TIMEOUT_S)
@@ -263,26 +234,15 @@ def consume(plan: dict[str, Any]) -> dict[str, Any]:
     settings = consumer_settings(plan, large)
     try:
         with side.Meter(servers=[plan["broker_pid"]]) as meter:
-            in_threads(len(ranks), lambda rank: ranks[rank].read(plan["steps"]))
+            carried.in_threads(len(ranks), lambda rank: ranks[rank].read(plan["steps"]))
     finally:
         for rank in ranks:
             rank.close()
-    if any(rank.order != ranks[0].order for rank in ranks):
-        raise librdkafka.Failure("ranks saw batches in different orders")
+    carried.same_order([rank.order for rank in ranks])
     useful = plan["ranks"] * plan["steps"] * plan["slice_bytes"]
     received = sum(rank.client.received_bytes for rank in ranks)
-    return side.row(read_figures([rank.waits for rank in ranks], useful, received, meter, plan["ranks"]), meter,
+    return side.row(carried.read_figures(meter, [rank.waits for rank in ranks], useful, received), meter,
                     bytes_out=float(received), settings=settings | {"librdkafka": library.version})
-
-
-def read_figures(waits: list[list[float]], useful: int, received: float, meter: side.Meter, ranks: int,
-                 ) -> dict[str, float]:
-    """Without each rank's first wait, which is that of a connection."""
-    later = list(itertools.chain.from_iterable(one[1:] for one in waits)) or list(itertools.chain(*waits))
-    cpu_s = meter.cpu_s + (meter.server_cpu_s or 0)
-    return {"mb_per_s_per_rank": useful / 1e6 / meter.wall_s / ranks, "amplification": received / useful,
-            "p50_ms": side.quantile(later, 0.5) * 1e3, "p95_ms": side.quantile(later, 0.95) * 1e3,
-            "p99_ms": side.quantile(later, 0.99) * 1e3, "cpu_s_per_gb": cpu_s / (useful / 1e9)}
 
 
 # ---- a queue of two topics
@@ -316,7 +276,7 @@ def orders(plan: dict[str, Any]) -> dict[str, Any]:
         client.close()
 
     try:
-        in_threads(2 + plan["ranks"], lambda number: source(number) if number < 2 else rank(number - 2))
+        carried.in_threads(2 + plan["ranks"], lambda number: source(number) if number < 2 else rank(number - 2))
     finally:
         drop_topics(plan, {topic: 1 for topic in topics})
     return side.row(order_figures(seen), settings={"librdkafka": library.version})

@@ -12,10 +12,10 @@ import importlib.metadata
 import os
 import pathlib
 import shutil
-import statistics
 import time
 from typing import Any
 
+import carried
 import side
 
 
@@ -26,20 +26,6 @@ def tree_bytes(folder: pathlib.Path, without: frozenset[str]) -> int:
         folders[:] = [name for name in folders if name not in without]
         total += sum(os.stat(os.path.join(path, name)).st_size for name in files)
     return total
-
-
-def course(samples: list[float], points: int = 100) -> list[float]:
-    """Medians of consecutive equal parts."""
-    size = max(1, len(samples) // points)
-    return [statistics.median(samples[at:at + size]) for at in range(0, len(samples), size)]
-
-
-def figures(samples: list[float], metadata_bytes: int, wall_s: float) -> dict[str, float]:
-    edge = max(1, len(samples) // 20)
-    return {"commits_per_s": len(samples) / wall_s, "metadata_bytes": float(metadata_bytes),
-            "metadata_bytes_per_commit": metadata_bytes / len(samples),
-            "commit_us": statistics.median(samples) * 1e6, "first_us": statistics.median(samples[:edge]) * 1e6,
-            "last_us": statistics.median(samples[-edge:]) * 1e6}
 
 
 def measure(plan: dict[str, Any]) -> dict[str, Any]:
@@ -56,8 +42,8 @@ def measure(plan: dict[str, Any]) -> dict[str, Any]:
             samples.append(time.monotonic() - began)
     counted = tree_bytes(place, frozenset({"data"}))
     shutil.rmtree(place)
-    return side.row(figures(samples, counted, meter.wall_s), meter,
-                    series={"commit_us": [value * 1e6 for value in course(samples)]},
+    return side.row(carried.commit_figures(samples, counted, meter.wall_s), meter,
+                    series={"commit_us": carried.course_us(samples)},
                     settings={"pylance": importlib.metadata.version("pylance"), "rows a commit": 1,
                               "commits": plan["commits"]})
 

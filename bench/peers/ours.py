@@ -2,35 +2,29 @@
 # SPDX-License-Identifier: Apache-2.0
 """Our side of what peers carry: producers publish global batches, ranks read their slices.
 
-actions: `produce` (measured; into a new namespace that is removed after, unless `keep`), `consume`, and `commits` (a
-batch each, as lancecommits.py). Producers and ranks are threads of this process, for the machine has two cores; each
-rank opens the namespace by itself, as in a process of its own. `read` of consume: "product"; or, by a plain client that
-reads nothing ahead, to tell what the layout alone costs: "plain" (the slice by one ranged GET), "footer" (the object's
-end, then the slice: where offsets are not beside the name), "dense" (the whole batch, as a reader must that knows no
-slices).
+actions: `produce` (measured; into a new namespace that is removed after, unless `keep`), `bare` (files instead),
+`consume`, and `commits` (a batch each, as lancecommits.py). Producers and ranks are threads of this process, for the
+machine has two cores; each rank opens the namespace by itself, as in a process of its own. `read` of consume:
+"product"; or, by a plain client that reads nothing ahead, to tell what the layout alone costs: "plain" (the slice by
+one ranged GET), "footer" (the object's end, then the slice: where offsets are not beside the name), "dense" (the whole
+batch, as a reader must that knows no slices).
 """
 
 import http.client
-import itertools
 import json
 import os
 import shutil
-import struct
-import threading
 import time
 import urllib.request
-from typing import Any, Callable
+from typing import Any
 
 import batchweave
 import numpy
 
-import lancecommits
+import carried
 import side
+from carried import TIMEOUT_S
 
-# To be set on the test store: it changes nothing, and counts.
-DATA_RULE = {"name": "data", "verb": "get", "key": "*/data/*"}
-STAMP = struct.Struct("<QI")
-TIMEOUT_S = 120
 # What a reader takes from an object's end that knows neither where the footer begins nor how long it is.
 TAIL_BYTES = 64 << 10
 # Slices and items begin at multiples of 64; before the one item lie the slice's head and the item's row
@@ -38,40 +32,9 @@ TAIL_BYTES = 64 << 10
 ALIGN, ITEM_AT = 64, 128
 
 
-def payload(plan: dict[str, Any]) -> bytearray:
-    """Bytes of a batch that nobody can compress."""
-    total = plan["world"] * plan["slice_bytes"]
-    some = os.urandom(min(total, 4 << 20))
-    return bytearray(some * -(-total // len(some)))[:total]
-
-
 def slices(memory: bytearray, plan: dict[str, Any]) -> list[list[memoryview]]:
     view, size = memoryview(memory), plan["slice_bytes"]
     return [[view[slot * size:(slot + 1) * size]] for slot in range(plan["world"])]
-
-
-def stamp(memory: bytearray, plan: dict[str, Any], number: int) -> None:
-    for slot in range(plan["world"]):
-        STAMP.pack_into(memory, slot * plan["slice_bytes"], number, slot)
-
-
-def in_threads(count: int, work: Callable[[int], None]) -> None:
-    """Raises the first failure, when all have ended."""
-    failures: list[BaseException] = []
-
-    def guarded(number: int) -> None:
-        try:
-            work(number)
-        except BaseException as error:
-            failures.append(error)
-
-    threads = [threading.Thread(target=guarded, args=(number,)) for number in range(count)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    if failures:
-        raise failures[0]
 
 
 # ---- produce
@@ -101,7 +64,7 @@ def publish(producer: Any, plan: dict[str, Any], memory: bytearray, count: int) 
     rows = slices(memory, plan)
     for number in range(count):
         if plan.get("stamped"):
-            stamp(memory, plan, number)
+            carried.stamp(memory, plan["world"], number)
         producer.write(rows, offset=producer.resume_offset + number + 1, timeout=TIMEOUT_S)
         if plan.get("stamped"):
             producer.flush(urgent=True, timeout=TIMEOUT_S)
@@ -110,8 +73,8 @@ def publish(producer: Any, plan: dict[str, Any], memory: bytearray, count: int) 
 
 def produce(plan: dict[str, Any]) -> dict[str, Any]:
     make(plan)
-    memory = payload(plan)
-    shares = [len(range(number, plan["batches"], plan["producers"])) for number in range(plan["producers"])]
+    memory = carried.payload(plan["world"] * plan["slice_bytes"])
+    shares = carried.shares(plan["batches"], plan["producers"])
     settings = {"policy": plan["policy"]} if plan.get("policy") else {}
     meter = side.Meter(servers=plan.get("servers", ()), teststore=plan.get("teststore"))
     with batchweave.Space(plan["url"], mode="write", **space_settings(plan)) as space:
@@ -119,18 +82,36 @@ def produce(plan: dict[str, Any]) -> dict[str, Any]:
                      for number in range(plan["producers"])]
         try:
             with meter:
-                in_threads(len(producers), lambda number: publish(producers[number], plan, memory, shares[number]))
+                carried.in_threads(len(producers),
+                                   lambda number: publish(producers[number], plan, memory, shares[number]))
         finally:
             for producer in producers:
                 producer.close()
         if space.info()["next_step"] != plan["batches"]:
             raise RuntimeError(f"{space.info()['next_step']} steps of {plan['batches']}")
     remove(plan)
-    total = plan["batches"] * len(memory)
-    cpu_s = meter.cpu_s + (meter.server_cpu_s or 0)
-    return side.row({"mb_per_s": total / 1e6 / meter.wall_s, "batches_per_s": plan["batches"] / meter.wall_s,
-                     "cpu_s_per_gb": cpu_s / (total / 1e9)}, meter,
+    return side.row(carried.produce_figures(meter, plan["batches"], plan["batches"] * len(memory)), meter,
                     settings={"version": batchweave.__version__, **space_settings(plan), **settings})
+
+
+def bare(plan: dict[str, Any]) -> dict[str, Any]:
+    """The same bytes by the same threads in files of a batch each, and nothing else: what the file system can take."""
+    folder = plan["url"].removeprefix("file://")
+    os.makedirs(folder)
+    memory = carried.payload(plan["world"] * plan["slice_bytes"])
+    shares = carried.shares(plan["batches"], plan["producers"])
+
+    def work(number: int) -> None:
+        for batch in range(shares[number]):
+            with open(f"{folder}/{number}-{batch}", "xb", buffering=0) as file:
+                at = 0
+                while at < len(memory):
+                    at += file.write(memoryview(memory)[at:]) or 0
+
+    with side.Meter() as meter:
+        carried.in_threads(plan["producers"], work)
+    remove(plan)
+    return side.row(carried.produce_figures(meter, plan["batches"], plan["batches"] * len(memory)), meter)
 
 
 # ---- consume
@@ -214,14 +195,11 @@ def read(rank: Any, own: Any, plan: dict[str, Any], waits: list[float], order: l
         began = time.monotonic()
         rank.next(own)
         waits.append(time.monotonic() - began)
-        number, slot = STAMP.unpack_from(own)
-        if slot != rank.rank:
-            raise RuntimeError(f"rank {rank.rank} got the slice of rank {slot}")
-        order.append(number)
+        order.append(carried.own_slice(own, rank.rank))
 
 
 def data_reads(plan: dict[str, Any]) -> float:
-    """Of data objects, by the store's rule of that name, which DATA_RULE sets."""
+    """Of data objects, by the store's rule of that name, where one is set (compare/experiments/carriers.py)."""
     return float(sum(rule["matched"] for rule in side.counters(plan["teststore"])["rules"] if rule["name"] == "data"))
 
 
@@ -236,29 +214,17 @@ def consume(plan: dict[str, Any]) -> dict[str, Any]:
     orders: list[list[int]] = [[] for _ in ranks]
     before = data_reads(plan)
     with side.Meter(servers=plan["servers"], teststore=plan["teststore"]) as meter:
-        in_threads(count, lambda rank: read(ranks[rank], own[rank], plan, waits[rank], orders[rank]))
+        carried.in_threads(count, lambda rank: read(ranks[rank], own[rank], plan, waits[rank], orders[rank]))
     matched = data_reads(plan) - before
     for rank in ranks:
         rank.close()
-    if any(order != orders[0] for order in orders):
-        raise RuntimeError("ranks saw batches in different orders")
-    return side.row(read_figures(plan, waits, matched, meter), meter,
+    carried.same_order(orders)
+    rank_steps, sent = count * plan["steps"], sum(meter.counted["bytes_out"].values())
+    figures = carried.read_figures(meter, waits, rank_steps * plan["slice_bytes"], sent)
+    figures |= {"gets_per_rank_step": side.by_verb(meter.counted).get("get", 0.0) / rank_steps,
+                "data_gets_per_rank_step": matched / rank_steps}
+    return side.row(figures, meter,
                     settings={"version": batchweave.__version__, "read": plan["read"], **plan.get("space", {})})
-
-
-def read_figures(plan: dict[str, Any], waits: list[list[float]], data_gets: float, meter: side.Meter,
-                 ) -> dict[str, float]:
-    """Without each rank's first wait, which is that of its opening."""
-    later = list(itertools.chain.from_iterable(one[1:] for one in waits)) or list(itertools.chain(*waits))
-    steps = plan["ranks"] * plan["steps"]
-    useful = steps * plan["slice_bytes"]
-    cpu_s = meter.cpu_s + (meter.server_cpu_s or 0)
-    sent = float(sum(meter.counted["bytes_out"].values()))
-    return {"mb_per_s_per_rank": useful / 1e6 / meter.wall_s / plan["ranks"], "amplification": sent / useful,
-            "gets_per_rank_step": side.by_verb(meter.counted).get("get", 0.0) / steps,
-            "data_gets_per_rank_step": data_gets / steps,
-            "p50_ms": side.quantile(later, 0.5) * 1e3, "p95_ms": side.quantile(later, 0.95) * 1e3,
-            "p99_ms": side.quantile(later, 0.99) * 1e3, "cpu_s_per_gb": cpu_s / (useful / 1e9)}
 
 
 # ---- commits
@@ -278,13 +244,13 @@ def commits(plan: dict[str, Any]) -> dict[str, Any]:
         producer.close()
         counted = sum(row["bytes"] for row in space.report("list") if row["kind"] != "part")
     remove(plan)
-    return side.row(lancecommits.figures(samples, counted, meter.wall_s), meter,
-                    series={"commit_us": [value * 1e6 for value in lancecommits.course(samples)]},
+    return side.row(carried.commit_figures(samples, counted, meter.wall_s), meter,
+                    series={"commit_us": carried.course_us(samples)},
                     settings={"version": batchweave.__version__, "policy": "naive", **space_settings(plan),
                               "commits": plan["commits"]})
 
 
-ACTIONS = {"produce": produce, "consume": consume, "commits": commits}
+ACTIONS = {"produce": produce, "consume": consume, "commits": commits, "bare": bare}
 
 if __name__ == "__main__":
     side.main(lambda plan: ACTIONS[plan["action"]](plan))

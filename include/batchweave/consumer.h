@@ -30,8 +30,10 @@ typedef struct bw_consumer bw_consumer;
  * Slurm's or torchrun's; one id for all ranks, another at each start), the others wait for that and
  * begin there; the space of rank 0 must be open for writing, and the group keeps what it has not
  * pinned (group.h). BW_RANKS_DISAGREE, BW_LAUNCH_REUSED (another cursor under this launch id),
- * BW_FENCED (a newer launch), BW_INVALID (several ranks, and nothing that names the launch).
- * Without a group nothing is written or held, and BW_TRIMMED may be met.
+ * BW_FENCED (rank 0: a newer launch), BW_INVALID (several ranks, and nothing that names the
+ * launch). BW_TIMEOUT: rank 0 has not begun; the message names the launch that the group has
+ * instead, which may be the one before ours or one that replaced it. Without a group nothing is
+ * written or held, and BW_TRIMMED may be met.
  *
  * `from`: where to go on. NULL: property `start` (earliest, latest or a step); when that is not
  * set, the group's newest pin, else its hold; a new group or none begins at the first retained

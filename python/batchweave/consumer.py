@@ -13,7 +13,7 @@ from typing import Any, Dict, Iterator, Optional, Sequence, Tuple, Type, Union
 from . import _core
 from .cursor import Cursor
 from .errors import EndOfData
-from .settings import TABLE, Value, collect
+from .settings import Value, collect, table
 from .space import Place, Space, opened
 
 Part = Union[int, Tuple[int, int]]
@@ -45,7 +45,7 @@ class Consumer:
                  cursor: Optional[Cursor] = None, timeout: Optional[float] = 300.0,
                  **settings: Value) -> None:
         own = {name: value for name, value in settings.items()
-               if name in TABLE and "consumer" not in TABLE[name].scopes}
+               if name in table() and "consumer" not in table()[name].scopes}
         given = {name: value for name, value in settings.items() if name not in own}
         for name, pair in (("d", dp), ("c", cp)):
             if isinstance(pair, int):

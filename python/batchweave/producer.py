@@ -16,7 +16,7 @@ from . import _core
 from .cutting import cut
 from .errors import Failed, Fenced, Forked, Invalid
 from .schema import check, parse
-from .settings import TABLE, Value, collect
+from .settings import Value, collect, table
 from .space import Place, Space, opened
 from .tensors import pack
 
@@ -56,7 +56,7 @@ class Producer:
     def __init__(self, space: Union[Space, Place], id: str, *, kind: str = "safetensors",
                  timeout: Optional[float] = 300.0, **settings: Value) -> None:
         own = {name: value for name, value in settings.items()
-               if name in TABLE and "producer" not in TABLE[name].scopes}
+               if name in table() and "producer" not in table()[name].scopes}
         given: Dict[str, Value] = {name: value for name, value in settings.items() if name not in own}
         given["kind"] = kind
         self.id = id

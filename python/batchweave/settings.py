@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from typing import Dict, Mapping, NamedTuple, Optional, Tuple, Union
 
@@ -23,19 +24,18 @@ class Setting(NamedTuple):
     help: str
 
 
-def _table() -> Dict[str, Setting]:
+@functools.lru_cache(maxsize=None)
+def table() -> Mapping[str, Setting]:
+    """The settings by name; read when one is first asked for, not at import."""
     return {name: Setting(name, tuple(scopes.split(",")), kind, default, text)
             for name, scopes, kind, default, text in _core.settings_table()}
-
-
-TABLE: Mapping[str, Setting] = _table()
 
 
 def text_of(name: str, value: Value) -> str:
     """The value as text: True and False for switches, seconds for times, bytes for sizes."""
     if isinstance(value, bool):
         return "true" if value else "false"
-    if isinstance(value, (int, float)) and name in TABLE and TABLE[name].type == "time":
+    if isinstance(value, (int, float)) and name in table() and table()[name].type == "time":
         return f"{round(value * 1000)}ms"
     return str(value)
 
@@ -47,11 +47,11 @@ def collect(scopes: Tuple[str, ...], given: Mapping[str, Value]) -> Dict[str, st
     for name, value in given.items():
         if value is None:
             continue
-        known = TABLE.get(name)
+        known = table().get(name)
         if known is not None and not set(scopes) & set(known.scopes):
             raise Invalid(f"setting {name!r} is one of {', '.join(known.scopes)}, not of {', '.join(scopes)}")
         if known is None:
-            legal = sorted(n for n, s in TABLE.items() if set(scopes) & set(s.scopes))
+            legal = sorted(n for n, s in table().items() if set(scopes) & set(s.scopes))
             raise Invalid(f"there is no setting {name!r}; here are legal: {', '.join(legal)}")
         settings[name] = text_of(name, value)
     return settings

@@ -61,22 +61,6 @@ bw_status buf_reserve(buf *b, size_t more)
     return grow(b, b->size + more);
 }
 
-void buf_put(buf *b, const void *bytes, size_t size)
-{
-    if (size == 0 || buf_reserve(b, size) != BW_OK)
-        return;
-    memcpy(b->data + b->size, bytes, size);
-    b->size += size;
-}
-
-void buf_put_zero(buf *b, size_t size)
-{
-    if (size == 0 || buf_reserve(b, size) != BW_OK)
-        return;
-    memset(b->data + b->size, 0, size);
-    b->size += size;
-}
-
 /* Where the next bytes go; NULL: no room. */
 static inline uint8_t *extend(buf *b, size_t more)
 {
@@ -85,6 +69,20 @@ static inline uint8_t *extend(buf *b, size_t more)
     uint8_t *at = b->data + b->size;
     b->size += more;
     return at;
+}
+
+void buf_put(buf *b, const void *bytes, size_t size)
+{
+    uint8_t *at = size > 0 ? extend(b, size) : NULL;
+    if (at != NULL)
+        memcpy(at, bytes, size);
+}
+
+void buf_put_zero(buf *b, size_t size)
+{
+    uint8_t *at = size > 0 ? extend(b, size) : NULL;
+    if (at != NULL)
+        memset(at, 0, size);
 }
 
 void buf_put_u8(buf *b, uint8_t value)

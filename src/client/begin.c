@@ -20,6 +20,8 @@
  * is two requests. */
 #define LAUNCH_POLL_NS (50 * NS_PER_MS)
 #define LAUNCH_REQUESTS 2
+/* How soon a wait between looks notices that it is to end. */
+#define STOP_LOOK_NS (20 * NS_PER_MS)
 
 static const char *environment(const char *name)
 {
@@ -64,14 +66,18 @@ static launch_start start_of(const consumer_options *options, const cursor *from
     return options->start == START_LATEST ? LAUNCH_LATEST : LAUNCH_EARLIEST;
 }
 
-/* `seen`: the launch that the group has instead, which may be one before ours or one after. */
-static bw_status launch_missing(const bw_consumer *c, const char *seen, bw_error *error)
+/* `seen`: the launch that the group has instead, which may be one before ours or one after. `why`:
+ * how the last look ended; it names a key when the store failed. */
+static bw_status launch_missing(const bw_consumer *c, const char *seen, const bw_error *why,
+                                bw_error *error)
 {
+    const bool failing = why->key[0] != '\0';
     return error_set(
         error, BW_TIMEOUT,
         "rank 0 has not begun launch %s of group %s, which has %s%s: is it running, with "
-        "the same group and launch?",
-        c->launch, c->group, seen[0] != '\0' ? "launch " : "none", seen);
+        "the same group and launch?%s%s",
+        c->launch, c->group, seen[0] != '\0' ? "launch " : "none", seen,
+        failing ? " The last look failed: " : "", failing ? why->message : "");
 }
 
 static int64_t launch_pause(const bw_consumer *c, rng *random)
@@ -79,6 +85,17 @@ static int64_t launch_pause(const bw_consumer *c, rng *random)
     const bool local = (c->space->base->features & STORE_IS_LOCAL) != 0;
     const int64_t floor_ns = local ? 0 : LAUNCH_REQUESTS * polling_floor_ns(c->ranks, 1);
     return polling_jitter_ns(floor_ns > LAUNCH_POLL_NS ? floor_ns : LAUNCH_POLL_NS, random);
+}
+
+/* Or until the wait is to end: a large job's pause is seconds. */
+static void wait_until(bw_consumer *c, int64_t until_ns, const atomic_int *stop)
+{
+    int64_t now_ns = clock_now(clock_system());
+    while (now_ns < until_ns && (stop == NULL || atomic_load(stop) == 0)) {
+        const int64_t look_ns = stop != NULL ? now_ns + STOP_LOOK_NS : until_ns;
+        gate_wait(&c->changed, gate_ticket(&c->changed), look_ns < until_ns ? look_ns : until_ns);
+        now_ns = clock_now(clock_system());
+    }
 }
 
 /* A rank that is not the committing one: the launch appears in a proved manifest, or the time is
@@ -92,10 +109,15 @@ static bw_status await(bw_consumer *c, launch_start start, const cursor *mine, i
     rng_seed(&random, runtime_random(c->space->runtime));
     for (bool looked = false;; looked = true) {
         manifest *m = NULL;
-        bw_status status = follower_answer(f, follower_ask(f), deadline_ns, stop, &m, error);
+        bw_error why;
+        error_clear(&why);
+        bw_status status = follower_answer(f, follower_ask(f), deadline_ns, stop, &m, &why);
         if (status == BW_TIMEOUT && looked)
-            return launch_missing(c, seen, error);
-        BW_TRY(status);
+            return launch_missing(c, seen, &why, error);
+        if (status != BW_OK) {
+            error_copy(error, &why);
+            return status;
+        }
         const group *g = manifest_group(m, view_text(c->group));
         const bool there = g != NULL && view_equal(g->launch, view_text(c->launch));
         if (there)
@@ -111,10 +133,9 @@ static bw_status await(bw_consumer *c, launch_start start, const cursor *mine, i
                              c->launch);
         const int64_t now_ns = clock_now(clock_system());
         if (now_ns >= deadline_ns)
-            return launch_missing(c, seen, error);
+            return launch_missing(c, seen, &why, error);
         const int64_t again_ns = now_ns + launch_pause(c, &random);
-        gate_wait(&c->changed, gate_ticket(&c->changed),
-                  again_ns < deadline_ns ? again_ns : deadline_ns);
+        wait_until(c, again_ns < deadline_ns ? again_ns : deadline_ns, stop);
     }
 }
 

@@ -11,7 +11,8 @@
  *
  * All ranks of a job ask below one prefix, manifest/, and stores limit that: S3 gives 5,500 reads a
  * second. So the interval has a floor that grows with the job: together its polls stay below a
- * quarter of that, whatever its size. docs/design/pacing.md.
+ * quarter of that, whatever its size; each new version is a read of each rank on top.
+ * docs/design/pacing.md.
  */
 #ifndef CLIENT_POLLING_H
 #define CLIENT_POLLING_H

@@ -2,14 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codec/key.h"
 
-#include <inttypes.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
-
-/* u64 nonces print their value; hashes their bytes. */
-#define NUMBER "%020" PRIu64
-#define NONCE "%016" PRIx64
 
 #define NUMBER_DIGITS 20u
 #define EPOCH_DIGITS 10u
@@ -32,91 +25,185 @@ bool name_is_valid(view name)
     return true;
 }
 
-__attribute__((format(printf, 2, 3))) static void print(object_key *key, const char *format, ...)
+/* Writing: sticky, like wire_writer. Digits one by one, not by printf: every look at the chain
+ * makes a name. */
+typedef struct printer {
+    object_key *key;
+    size_t size;
+    bool failed;
+} printer;
+
+static printer print(object_key *key)
 {
-    va_list args;
-    va_start(args, format);
-    // cppcheck-suppress ctuuninitvar ; it is written here
-    const int size = vsnprintf(key->text, sizeof key->text, format, args);
-    va_end(args);
-    if ((size_t)size >= sizeof key->text) /* so is a negative one */
-        key->text[0] = '\0';
+    return (printer){.key = key};
 }
 
-/* As print, for what every look at the chain needs. */
-static void print_number(object_key *key, view before, uint64_t number, view behind)
+/* A name that has no room, or a number more digits than its place, leaves the key empty. */
+static void print_done(const printer *p)
 {
-    char *at = key->text;
-    memcpy(at, before.data, before.size);
-    at += before.size + NUMBER_DIGITS;
-    memcpy(at, behind.data, behind.size);
-    at[behind.size] = '\0';
-    for (size_t i = 0; i < NUMBER_DIGITS; i++, number /= 10)
-        *--at = (char)('0' + number % 10);
+    p->key->text[p->failed ? 0 : p->size] = '\0';
+}
+
+/* Where the next `size` bytes go; NULL: no room for them and the NUL. */
+static inline char *print_room(printer *p, size_t size)
+{
+    p->failed = p->failed || size >= sizeof p->key->text - p->size;
+    if (p->failed)
+        return NULL;
+    char *at = p->key->text + p->size;
+    p->size += size;
+    return at;
+}
+
+static inline void print_view(printer *p, view text)
+{
+    char *at = print_room(p, text.size);
+    if (at != NULL && text.size > 0)
+        memcpy(at, text.data, text.size);
+}
+
+static inline void print_text(printer *p, const char *text)
+{
+    print_view(p, view_text(text));
+}
+
+static inline void print_number(printer *p, uint64_t number, size_t digits)
+{
+    char *at = print_room(p, digits);
+    if (at == NULL)
+        return;
+    for (size_t i = digits; i > 0; i--, number /= 10)
+        at[i - 1] = (char)('0' + number % 10);
+    p->failed = number > 0;
+}
+
+static void print_hex(printer *p, const void *bytes, size_t size)
+{
+    char *at = print_room(p, 2 * size);
+    if (at != NULL)
+        hex_encode(bytes, size, at); /* and a NUL, for which there is room */
+}
+
+/* A u64 prints its value, its highest digit first. */
+static void print_nonce(printer *p, uint64_t nonce)
+{
+    uint8_t bytes[NONCE_DIGITS / 2];
+    for (size_t i = sizeof bytes; i > 0; i--, nonce >>= 8)
+        bytes[i - 1] = (uint8_t)nonce;
+    print_hex(p, bytes, sizeof bytes);
+}
+
+static void print_all(object_key *key, const char *text)
+{
+    printer p = print(key);
+    print_text(&p, text);
+    print_done(&p);
 }
 
 void key_genesis(object_key *key)
 {
-    print(key, "genesis");
+    print_all(key, "genesis");
 }
 
 void key_hint(object_key *key)
 {
-    print(key, "hint");
+    print_all(key, "hint");
 }
 
 void key_manifest(object_key *key, uint64_t version)
 {
-    print_number(key, view_text("manifest/"), version, view_text(".manifest"));
+    printer p = print(key);
+    print_text(&p, "manifest/");
+    print_number(&p, version, NUMBER_DIGITS);
+    print_text(&p, ".manifest");
+    print_done(&p);
 }
 
 void key_marker(object_key *key, uint64_t block)
 {
-    print_number(key, view_text("retired/"), block, view_text(""));
+    printer p = print(key);
+    print_text(&p, "retired/");
+    print_number(&p, block, NUMBER_DIGITS);
+    print_done(&p);
 }
 
 void key_segment(object_key *key, uint64_t first, uint64_t last, const hash128 *hash)
 {
-    char hex[HASH_HEX_BYTES];
-    hex_encode(hash->bytes, HASH_BYTES, hex);
-    print(key, "segment/" NUMBER "-" NUMBER "-%s", first, last, hex);
+    printer p = print(key);
+    print_text(&p, "segment/");
+    print_number(&p, first, NUMBER_DIGITS);
+    print_text(&p, "-");
+    print_number(&p, last, NUMBER_DIGITS);
+    print_text(&p, "-");
+    print_hex(&p, hash->bytes, HASH_BYTES);
+    print_done(&p);
 }
 
 void key_page(object_key *key, uint64_t version, uint64_t nonce)
 {
-    print(key, "page/" NUMBER "-" NONCE, version, nonce);
+    printer p = print(key);
+    print_text(&p, "page/");
+    print_number(&p, version, NUMBER_DIGITS);
+    print_text(&p, "-");
+    print_nonce(&p, nonce);
+    print_done(&p);
 }
 
 void key_probe(object_key *key, uint64_t nonce)
 {
-    print(key, "probe/" NONCE, nonce);
+    printer p = print(key);
+    print_text(&p, "probe/");
+    print_nonce(&p, nonce);
+    print_done(&p);
 }
 
 /* data/<xx>/<rest>, xx the first byte of the hash of the rest. */
-static void print_data(object_key *key, const char *rest)
+#define REST_AT 8u
+
+static printer print_batch(object_key *key, view producer, uint32_t epoch, uint64_t seq,
+                           uint64_t nonce)
+{
+    printer p = print(key);
+    print_text(&p, "data/../");
+    print_view(&p, producer);
+    print_text(&p, "/");
+    print_number(&p, epoch, EPOCH_DIGITS);
+    print_text(&p, "-");
+    print_number(&p, seq, NUMBER_DIGITS);
+    print_text(&p, "-");
+    print_nonce(&p, nonce);
+    return p;
+}
+
+static void print_batch_done(printer *p)
 {
     hash128 hash;
-    if (hash_bytes(rest, strlen(rest), &hash) == BW_OK)
-        print(key, "data/%02x/%s", (unsigned)hash.bytes[0], rest);
-    else
-        key->text[0] = '\0';
+    if (p->failed || hash_bytes(p->key->text + REST_AT, p->size - REST_AT, &hash) != BW_OK) {
+        p->failed = true;
+    } else {
+        const size_t size = p->size;
+        p->size = strlen("data/");
+        print_hex(p, hash.bytes, 1);
+        print_text(p, "/");
+        p->size = size;
+    }
+    print_done(p);
 }
 
 void key_part(object_key *key, view producer, uint32_t epoch, uint64_t seq, uint64_t nonce,
               uint32_t part)
 {
-    object_key rest;
-    print(&rest, "%.*s/%010" PRIu32 "-" NUMBER "-" NONCE ".%06" PRIu32, (int)producer.size,
-          (const char *)producer.data, epoch, seq, nonce, part);
-    print_data(key, rest.text);
+    printer p = print_batch(key, producer, epoch, seq, nonce);
+    print_text(&p, ".");
+    print_number(&p, part, PART_DIGITS);
+    print_batch_done(&p);
 }
 
 void key_state(object_key *key, view producer, uint32_t epoch, uint64_t seq, uint64_t nonce)
 {
-    object_key rest;
-    print(&rest, "%.*s/%010" PRIu32 "-" NUMBER "-" NONCE ".state", (int)producer.size,
-          (const char *)producer.data, epoch, seq, nonce);
-    print_data(key, rest.text);
+    printer p = print_batch(key, producer, epoch, seq, nonce);
+    print_text(&p, ".state");
+    print_batch_done(&p);
 }
 
 /* Reading: sticky, like wire_reader. */

@@ -80,6 +80,7 @@ ROWS = {
     "reads.bytes_per_payload": ("value", "<=", 1.005),
     "polling.rank": ("value", "<=", 1.1),
     "polling.producer": ("value", "<=", 1.1),
+    "polling.job_of_1024": ("value", "<=", 5500),
     "scaling.8_producers": None,
     "scaling.128_producers": ("ratio", ">=", 15.5),
     "scaling.of_the_cap": ("value", ">=", 0.97),

@@ -9,9 +9,10 @@ import tempfile
 import unittest
 
 import fixed
+import carried
 import lancecommits
-from compare.experiments import (benchrows, e01_producers, e04_consumers, e08_history,
-                                 e10_requests)
+import side
+from compare.experiments import benchrows, e01_producers, e04_consumers, e08_history, e10_requests
 from compare.judge import KEPT, MISSED, OPEN, judge
 from compare.results import Results
 
@@ -79,13 +80,51 @@ class History(unittest.TestCase):
             self.assertEqual(lancecommits.tree_bytes(pathlib.Path(name), frozenset({"data"})), 13)
 
     def test_course(self):
-        self.assertEqual(lancecommits.course([float(one) for one in range(200)]), [2 * at + 0.5 for at in range(100)])
-        self.assertEqual(lancecommits.course([3.0, 4.0]), [3.0, 4.0])
+        self.assertEqual(carried.course_us([one / 1e6 for one in range(200)]),
+                         [(2 * at / 1e6 + (2 * at + 1) / 1e6) / 2 * 1e6 for at in range(100)])
+        self.assertEqual(carried.course_us([3.0, 4.0]), [3e6, 4e6])
 
     def test_figures(self):
-        figures = lancecommits.figures([0.001] * 20 + [0.003] * 20, 4000, 0.1)
+        figures = carried.commit_figures([0.001] * 20 + [0.003] * 20, 4000, 0.1)
         self.assertEqual((figures["commits_per_s"], figures["metadata_bytes_per_commit"]), (400, 100))
         self.assertEqual((figures["first_us"], figures["last_us"]), (1000, 3000))
+
+
+class Carried(unittest.TestCase):
+    def test_stamps_tell_batch_and_slice(self):
+        memory = carried.payload(4 * 50)
+        carried.stamp(memory, 4, 7)
+        self.assertEqual([carried.own_slice(memory[slot * 50:], slot) for slot in range(4)], [7] * 4)
+        with self.assertRaisesRegex(RuntimeError, "rank 1 got the slice of rank 2"):
+            carried.own_slice(memory[100:], 1)
+
+    def test_orders_must_agree(self):
+        carried.same_order([[0, 1], [0, 1]])
+        with self.assertRaises(RuntimeError):
+            carried.same_order([[0, 1], [1, 0]])
+
+    def test_all_batches_are_shared_out(self):
+        self.assertEqual(carried.shares(10, 4), [3, 3, 2, 2])
+
+    def test_a_failure_in_a_thread_is_raised_when_all_have_ended(self):
+        ended = []
+
+        def work(number):
+            if number == 1:
+                raise ValueError("the first")
+            ended.append(number)
+        with self.assertRaisesRegex(ValueError, "the first"):
+            carried.in_threads(3, work)
+        self.assertEqual(sorted(ended), [0, 2])
+
+    def test_figures_of_reading(self):
+        """Two ranks, two useful megabytes each, in a second; the first waits were connections."""
+        meter = side.Meter()
+        meter.wall_s, meter.cpu_s, meter.server_cpu_s = 1.0, 0.003, 0.001
+        figures = carried.read_figures(meter, [[9.0, 0.001, 0.002], [9.0, 0.003, 0.004]], 4_000_000, 4_010_000)
+        self.assertEqual({name: round(value, 6) for name, value in figures.items()},
+                         {"mb_per_s_per_rank": 2, "amplification": 1.0025, "p50_ms": 2, "p95_ms": 4, "p99_ms": 4,
+                          "cpu_s_per_gb": 1})
 
 
 class Rows(unittest.TestCase):

@@ -7,9 +7,10 @@ import pathlib
 import tempfile
 import time
 import unittest
+from unittest import mock
 
 import fixed
-from compare import collect, raw
+from compare import collect, raw, registry
 from compare.context import Context
 from compare.experiment import Budget, Cell, Row, Side
 
@@ -124,14 +125,16 @@ class Resume(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.store = raw.Store(pathlib.Path(folder.name) / "raw")
 
-    def test_done_is_complete_of_the_same_commit_and_settings(self):
-        record = fixed.record(commit="c", key="k")
+    def test_done_is_complete_of_the_same_code_and_settings(self):
+        record = fixed.record(code="c", key="k")
         self.assertFalse(self.store.done("E1", "full", "c", "k"))
         self.store.write(record)
         self.assertTrue(self.store.done("E1", "full", "c", "k"))
         self.assertEqual(self.store.read("E1", "full"), record)
-        for commit, key, mode in [("d", "k", "full"), ("c", "l", "full"), ("c", "k", "quick")]:
-            self.assertFalse(self.store.done("E1", mode, commit, key), (commit, key, mode))
+        for code, key, mode in [("d", "k", "full"), ("c", "l", "full"), ("c", "k", "quick")]:
+            self.assertFalse(self.store.done("E1", mode, code, key), (code, key, mode))
+        self.store.write({**record, "commit": "another"})
+        self.assertTrue(self.store.done("E1", "full", "c", "k"), "what is not measured may change")
         self.store.write({**record, "complete": False})
         self.assertFalse(self.store.done("E1", "full", "c", "k"))
 
@@ -152,8 +155,28 @@ class Resume(unittest.TestCase):
         file.write_text("two")
         self.assertNotEqual(raw.key("E1", "full", [file]), key)
 
+    def test_sources_are_those_that_are_named(self):
+        """Also by way of another; not those of other peers."""
+        here = self.store.folder.parent / "compare"
+        texts = {"compare/experiments/e01_x.py": "from compare.experiments import shared",
+                 "compare/experiments/e02_y.py": "kafka", "compare/experiments/shared.py": "peer('ours')",
+                 "compare/experiments/lonely.py": "", "peers/ours.py": "import side", "peers/side.py": "",
+                 "peers/kafka.py": ""}
+        for name, text in texts.items():
+            (here.parent / name).parent.mkdir(parents=True, exist_ok=True)
+            (here.parent / name).write_text(text)
+        found = registry.sources(fixed.experiment(), here)
+        self.assertEqual([path.name for path in found], ["e01_x.py", "shared.py", "ours.py", "side.py"])
+
+    def test_code_is_that_of_the_tree(self):
+        """A hash that holds while nothing changes; without git never the same."""
+        if not raw.git("ls-files", "src"):
+            self.skipTest("no history here")
+        self.assertEqual(raw.code(), raw.code())
+        with mock.patch("compare.raw.git", lambda *words: ""):
+            self.assertNotEqual(raw.code(), raw.code())
+
     def test_budget_of_a_mode(self):
-        from compare import registry
         experiment = fixed.experiment(budget=Budget(quick_s=1, full_s=2, gate_s=3))
         self.assertEqual([registry.budget_s(experiment, mode) for mode in ("quick", "full", "gate")], [1, 2, 3])
 

@@ -3,6 +3,7 @@
 """The command: what it runs, what it does not run again, its exit codes; the budgets of what there is."""
 
 import contextlib
+import dataclasses
 import io
 import pathlib
 import tempfile
@@ -20,8 +21,8 @@ class Command(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.out = pathlib.Path(folder.name)
         self.calls = []
-        for what, instead in [("raw.commit", lambda: "c"), ("registry.sources", lambda experiment: []),
-                              ("context.prepare", lambda parts: None)]:
+        for what, instead in [("raw.commit", lambda: "c"), ("raw.code", lambda: "c"),
+                              ("registry.sources", lambda experiment: []), ("context.prepare", lambda parts: None)]:
             patch = mock.patch(f"compare.{what}", instead)
             patch.start()
             self.addCleanup(patch.stop)
@@ -71,6 +72,18 @@ class Command(unittest.TestCase):
                 bars=experiments[0].bars, plots=[], needs=frozenset())]):
             code, printed = self.command("--gate")
         self.assertEqual(code, 5, printed)
+
+    def test_gate_prepares_the_release_build_alone(self):
+        """No change of the product waits for peers to be fetched."""
+        asked = []
+        needs = frozenset({"release", "package", "peers", "kafka"})
+        experiments = [dataclasses.replace(experiment, needs=needs) for experiment in self.experiments()]
+        with mock.patch("compare.context.prepare", asked.append), \
+                mock.patch.object(self, "experiments", lambda: experiments):
+            self.command("--gate")
+            self.assertEqual(set(asked), {frozenset({"release"})})
+            self.command("E1", "--quick")
+        self.assertEqual(asked[-1], needs)
 
     def test_gate_always_runs(self):
         self.command("--gate")
@@ -137,7 +150,7 @@ class There(unittest.TestCase):
         for experiment in self.experiments:
             number = f"e{int(experiment.id[1:]):02}"
             self.assertTrue(registry.sources(experiment)[0].name.startswith(number + "_"), experiment.id)
-            self.assertTrue(experiment.bars, experiment.id)
+            self.assertTrue(experiment.bars or experiment.id == "E12", "reported, not judged")
             self.assertLessEqual(experiment.needs, frozenset(context.PARTS))
             for plot in experiment.plots:
                 self.assertTrue(plot.file.startswith(number + "-"), plot.file)
@@ -151,7 +164,7 @@ class There(unittest.TestCase):
         """Without data every bar is open and nothing fails: an experiment may be stopped at any cell."""
         told = [output.Told(experiment, fixed.record(id=experiment.id, cells=[])) for experiment in self.experiments]
         for one in told:
-            self.assertEqual({verdict.word for verdict in one.verdicts()}, {"not measured"}, one.experiment.id)
+            self.assertLessEqual({verdict.word for verdict in one.verdicts()}, {"not measured"}, one.experiment.id)
             for value in one.experiment.paper_values:
                 self.assertIsInstance(value.ours(one.results), str)
             if one.experiment.losses:

@@ -14,6 +14,9 @@ import unittest
 
 import batchweave as bw
 
+# Of `tools/python test --full`: as often as it takes to be sure.
+FULL = os.environ.get("BATCHWEAVE_TEST_FULL") == "1"
+
 
 class Case(unittest.TestCase):
     """A test with a folder of its own, gone afterwards."""

@@ -167,39 +167,5 @@ class Processes(Case):
         self.assertEqual((code, output), (0, "through\n"))
 
 
-class Leaks(Case):
-    def test_objects_memory_and_files(self):
-        """10^5 items, and 200 times everything opened and closed: nothing grows."""
-        self.init(dp=1, items=100)
-        self.raw_steps(1000, items=100)
-
-        def measure():
-            with open("/proc/self/statm", encoding="ascii") as file:
-                return int(file.read().split()[1]) * 4096, len(os.listdir("/proc/self/fd")), threading.active_count()
-
-        def read(items):
-            with bw.Consumer(self.url) as c:
-                for _ in range(items):
-                    memoryview(c.next(5)).release()
-
-        def cycle(times):
-            for n in range(times):
-                with bw.Space(self.url, mode="read") as s, bw.Consumer(s) as c:
-                    c.next(5), c.cursor, s.info(), s.item(0)
-                try:
-                    bw.Consumer(self.url, dp=(5, 3))
-                except errors.Error:
-                    pass
-
-        read(20000)
-        cycle(20)
-        memory, files, threads = measure()
-        read(100000)
-        cycle(200)
-        memory_after, files_after, threads_after = measure()
-        self.assertEqual((files_after, threads_after), (files, threads))
-        self.assertLess(memory_after - memory, 16 << 20)
-
-
 if __name__ == "__main__":
     unittest.main()

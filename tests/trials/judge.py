@@ -80,6 +80,10 @@ class Judge:
                     self.kept[key] = data
         connection.close()
 
+    def newest(self):
+        """The newest version that was ever stored; ghosts, which come again, are older."""
+        return max(bw.parse_key(event["key"])[1][0] for event in self.events if event["key"].startswith("manifest/"))
+
     def living(self):
         """What the journal says is there, with its hash."""
         there = {}

@@ -50,10 +50,10 @@ class Producer:
         self.known = 0  # batches that a flush or an open proved
         self.lent = {}  # number of a batch: its memory, until it is given back
 
-    def open(self):
+    def open(self, commit_timeout="1s"):
         p, life = self.life.product, self.life
         self.space = life.open(life.url, life.writing)
-        config = p.config(policy=life.draw.choice(["naive", "fixed:2", "dac", "turn"]), commit_timeout="1s")
+        config = p.config(policy=life.draw.choice(["naive", "fixed:2", "dac", "turn"]), commit_timeout=commit_timeout)
         self.handle = life.insist(
             lambda: p.handle("bw_producer_open", self.space, self.name.encode(), config, CALL_NS), "producer")
         offset, state, size = ctypes.c_uint64(), ctypes.c_void_p(), ctypes.c_size_t()
@@ -237,6 +237,7 @@ class Life:
         for n in range(LEGS):
             self.leg(legs + n, n, producers)
         self.disarm()
+        self.doubt(self.draw.choice(producers))
         self.finish(producers)
 
     def leg(self, number, n, producers):
@@ -258,6 +259,32 @@ class Life:
             if self.draw.random() < 0.5:
                 producer.put()
                 producer.reopen()
+
+    def doubt(self, producer):
+        """The store makes the next version, and neither answers whoever made it nor lets it be seen. That is no
+        failure: the producer says that it does not know, whatever else it is asked, until it is told."""
+        p, deadline = self.product, time.monotonic() + PATIENCE_S
+        producer.close()
+        producer.open(commit_timeout="100ms")
+        self.judge.look()
+        version = 1 + self.judge.newest()
+        common = {"dialect": self.dialect, "key": f"*/manifest/{version:020}.manifest"}
+        self.arm([{"name": "unheard", "verb": "create", "apply": "once", "end": "reset", **common},
+                  {"name": "unseen", "verb": "get,head", "present": True, "error": "unavailable", **common}])
+        producer.put()
+        said = ""
+        while said != "UNKNOWN" and time.monotonic() < deadline:
+            try:
+                p.call("bw_producer_flush", producer.handle, 1, CALL_NS // 10)
+                self.wrong(f"version {version} was acknowledged, and nobody had seen it")
+                break
+            except Refused as refused:
+                said = refused.name
+        else:
+            if said != "UNKNOWN":
+                self.wrong(f"what became of version {version} is not known, and a flush says {said}")
+        self.disarm()
+        producer.settle(producer.put_count)
 
     def train(self, n, total):
         """Both ranks read on to the tip; rank 0 pins some steps before it."""

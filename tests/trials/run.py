@@ -183,7 +183,7 @@ def trials(arguments):
 
 
 # Of src/base/mutant_list.h: those that a few lives notice.
-MUTANTS = ["unknown_is_success", "exists_is_ours", "nonce_ignored", "stage_not_contiguous"]
+MUTANTS = ["unknown_is_success", "unknown_is_failure", "exists_is_ours", "nonce_ignored", "stage_not_contiguous"]
 PATIENCE_S = 15  # for what never succeeds with them
 
 

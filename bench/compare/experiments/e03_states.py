@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The BatchWeave authors
 # SPDX-License-Identifier: Apache-2.0
-"""E3: what it costs that a producer's resume state is committed with its batches. The sides that differ by so little are
-in one process (bench/states.c), in turns of one commit; a turn here is that process."""
+"""E3: what it costs that a producer's resume state is committed with its batches. The sides that differ by so little
+are in one process (bench/states.c), in turns of one commit; a turn here is that process."""
 
 import functools
 import json
@@ -40,7 +40,8 @@ def cells(context: Context) -> Iterator[Cell]:
                  *(["--quick"] if context.quick else ["--rounds", 2])]
         settings = {"state": "256 B", "GET": "10 ms", "PUT": "20 ms",
                     "turns": "A B B A of one commit (disk: 5)", "rounds a process": context.pick("12 (disk: 64)", 1)}
-        yield Cell({}, [Side(SIDE, words, settings=settings, read=read, modelled="the latency of the rows with PUT 20 ms")])
+        yield Cell({}, [Side(SIDE, words, settings=settings, read=read,
+                             modelled="the latency of the rows with PUT 20 ms")])
 
 
 def worst(where: str, results: Results) -> Spread | None:
@@ -55,8 +56,9 @@ def points(where: str, results: Results) -> list[Series]:
     for other, label in OTHERS.items():
         values = {f"{slices}×{kilobytes} KB": spread for slices in SLICES for kilobytes in KILOBYTES
                   if (spread := results.value(figure(where, slices, kilobytes, other), SIDE)) is not None}
-        found.append(Series(f"over {label}", list(values), [spread.median for spread in values.values()],
-                            [spread.least for spread in values.values()], [spread.most for spread in values.values()]))
+        spreads = list(values.values())
+        found.append(Series(f"over {label}", list(values), [spread.median for spread in spreads],
+                            [spread.least for spread in spreads], [spread.most for spread in spreads]))
     return found
 
 
@@ -70,7 +72,7 @@ EXPERIMENT = Experiment(
     name="states",
     question="What does it cost a commit that it carries its producer's resume state?",
     paper="figure 8",
-    budget=Budget(quick_s=20, full_s=480),
+    budget=Budget(quick_s=15, full_s=480),
     cells=cells,
     figures=[Figure(figure(where, slices, kilobytes, other), "%",
                     f"{words}: {slices} slices of {kilobytes} KB, longer than with {label}")
@@ -92,7 +94,7 @@ EXPERIMENT = Experiment(
                              "9.4 – 74.9 %; 40.6 → 32.4 % over the run", of_paper)],
     remarks=[
         "Batches are descriptors whose parts are taken as uploaded: what is compared is the commit.",
-        "With PUT 20 ms the n-th request of both sides of a pair takes equally long, so that chance makes no difference.",
+        "With PUT 20 ms the n-th request of both sides of a pair takes equally long: chance makes no difference.",
         "Nothing grows over the run here, so there is no course: a manifest holds the newest state of each producer.",
     ],
 )

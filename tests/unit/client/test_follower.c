@@ -187,6 +187,38 @@ static void test_late_answers_tell_why(void **state)
     stand_close(&s);
 }
 
+/* A rank that waits for rank 0's launch looks again and again; when the store fails it meanwhile,
+ * it says so beside what it waits for. */
+static void test_a_launch_not_seen_tells_why(void **state)
+{
+    (void)state;
+    stand s;
+    object_key key;
+    char rules[30 * (STORE_KEY_MAX / 8)] = "";
+    stand_open(&s, 2, "", false);
+    key_manifest(&key, chain_held(s.space->chain)->version + 1);
+    /* The first ones open the space and begin to wait. */
+    for (int n = 4; n < 30; n++)
+        (void)snprintf(rules + strlen(rules), sizeof rules - strlen(rules),
+                       "%sretry-before:get:%s:%d", n > 4 ? ";" : "", key.text, n);
+    bw_space *faulty = stand_space(&s, rules, false);
+    const consumer_options options = {.has_rank = true,
+                                      .rank = 1,
+                                      .world = 2,
+                                      .tp = 1,
+                                      .pp = 1,
+                                      .group = "train",
+                                      .launch = "one",
+                                      .prefetch = 4,
+                                      .verify = true};
+    bw_consumer *c = NULL;
+    stand_expect(&s, consumer_open(faulty, &options, NULL, 3 * NS_PER_S, &c, &s.error), BW_TIMEOUT);
+    assert_non_null(strstr(bw_error_message(&s.error), "rank 0 has not begun launch one"));
+    assert_non_null(strstr(bw_error_message(&s.error), "injected"));
+    space_close(faulty);
+    stand_close(&s);
+}
+
 /* After follower_leave nothing touches the consumer any more; joined again, it is told at once. */
 static void test_leave_and_join(void **state)
 {
@@ -227,9 +259,13 @@ static void test_nothing_to_free(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_answers_are_newest),  cmocka_unit_test(test_polls_while_wanted),
-        cmocka_unit_test(test_failure_and_its_end), cmocka_unit_test(test_leave_and_join),
-        cmocka_unit_test(test_rests_while_ahead),   cmocka_unit_test(test_late_answers_tell_why),
+        cmocka_unit_test(test_answers_are_newest),
+        cmocka_unit_test(test_polls_while_wanted),
+        cmocka_unit_test(test_failure_and_its_end),
+        cmocka_unit_test(test_leave_and_join),
+        cmocka_unit_test(test_rests_while_ahead),
+        cmocka_unit_test(test_late_answers_tell_why),
+        cmocka_unit_test(test_a_launch_not_seen_tells_why),
         cmocka_unit_test(test_nothing_to_free),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

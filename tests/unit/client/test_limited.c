@@ -65,7 +65,8 @@ static void launch(stand *s)
     memcpy(at.uuid, s->space->genesis->uuid, UUID_BYTES);
     stand_expect(s,
                  group_launch(s->space, "train", "one", LAUNCH_EARLIEST, &at,
-                              clock_deadline(clock_system(), PATIENCE), &step, &item, &s->error),
+                              clock_deadline(clock_system(), PATIENCE), NULL, &step, &item,
+                              &s->error),
                  BW_OK);
 }
 

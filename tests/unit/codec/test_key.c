@@ -119,6 +119,31 @@ static void keys_parse_back(void **state)
     assert_int_equal(parse("tmp/x/y").kind, KEY_TMP);
 }
 
+/* No part of a name is cut, and no number: it would be the name of something else. */
+static void what_has_no_room_is_no_key(void **state)
+{
+    (void)state;
+    char name[KEY_BYTES];
+    object_key key;
+    memset(name, 'a', sizeof name);
+    /* What stands beside the producer: data/xx/ and /, and 10-20-16 with .state or .000000 */
+    const size_t most = KEY_BYTES - 1 - 8 - 1 - 48;
+    key_state(&key, view_of(name, most - 6), 1, 1, 1);
+    assert_int_equal(strlen(key.text), KEY_BYTES - 1);
+    key_state(&key, view_of(name, most - 5), 1, 1, 1);
+    assert_string_equal(key.text, "");
+    key_part(&key, view_of(name, most - 7), 1, 1, 1, 1);
+    assert_int_equal(strlen(key.text), KEY_BYTES - 1);
+    for (size_t size = most - 6; size <= sizeof name; size++) {
+        key_part(&key, view_of(name, size), 1, 1, 1, 1);
+        assert_string_equal(key.text, "");
+    }
+    key_part(&key, view_text("a"), 1, 1, 1, 999999);
+    assert_int_equal(parse(key.text).part, 999999);
+    key_part(&key, view_text("a"), 1, 1, 1, 1000000);
+    assert_string_equal(key.text, "");
+}
+
 static void other_spellings_are_foreign(void **state)
 {
     (void)state;
@@ -174,6 +199,7 @@ int main(void)
         cmocka_unit_test(names_are_strict),
         cmocka_unit_test(keys_are_spelled_as_the_page_says),
         cmocka_unit_test(keys_parse_back),
+        cmocka_unit_test(what_has_no_room_is_no_key),
         cmocka_unit_test(other_spellings_are_foreign),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
