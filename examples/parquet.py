@@ -11,7 +11,7 @@ import os
 import sys
 from typing import Any
 
-import pyarrow.parquet
+import pyarrow.parquet  # type: ignore[import-untyped]
 
 
 def rows(paths: Any) -> Any:

@@ -276,8 +276,8 @@ class Producer:
         told = json.loads(core.stats())
         left = told["batches_put"] - told["batches_committed"]
         if left > 0:
-            warnings.warn(f"producer {self.id!r} was dropped with {left} unpublished batch{'es' if left > 1 else ''}: a "
-                          f"restart makes what lies beyond offset {told['offset_committed']} again; use `with`, or "
+            warnings.warn(f"producer {self.id!r} was dropped with {left} unpublished batch{'es' if left > 1 else ''}: "
+                          f"a restart makes what lies beyond offset {told['offset_committed']} again; use `with`, or "
                           "flush() and close()", ResourceWarning, stacklevel=2, source=self)
         self.close()
 

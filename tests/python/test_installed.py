@@ -1,6 +1,7 @@
 # SPDX-FileCopyrightText: The BatchWeave authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a user has after `pip install`: the package alone, quickly imported, with nothing of others."""
+"""What a user has after `pip install`: the package alone, with nothing of others (how quickly it is imported
+is a row of bench/python/handoff.py)."""
 
 import pathlib
 import subprocess
@@ -9,35 +10,26 @@ import unittest
 
 import batchweave
 
-IMPORT_MS_MAX = 50
-TRIES = 20
 # Whoever imports the package pays for what it imports; these it may use, later.
-HEAVY = ["asyncio", "multiprocessing", "numpy", "safetensors", "socket", "ssl", "torch"]
+HEAVY = ["asyncio", "dataclasses", "decimal", "inspect", "multiprocessing", "numpy", "safetensors", "socket", "ssl",
+         "torch"]
 
 IMPORT = """
-import sys, time
-began = time.process_time()
+import sys
 import batchweave
-print((time.process_time() - began) * 1e3, *(name for name in sys.argv[1:] if name in sys.modules))
+print(*(name for name in sys.argv[1:] if name in sys.modules))
 """
 
 
 def imported() -> list[str]:
-    """Of a fresh process: milliseconds of processor time that the import took, and what it brought of HEAVY."""
+    """What the import brought of HEAVY, in a fresh process."""
     return subprocess.run([sys.executable, "-c", IMPORT, *HEAVY], check=True, capture_output=True,
                           text=True).stdout.split()
 
 
 class InstalledTest(unittest.TestCase):
-    def test_the_import_is_fast(self) -> None:
-        # Of a busy machine the best of several tries.
-        taken = []
-        while len(taken) < TRIES and min(taken, default=IMPORT_MS_MAX) >= IMPORT_MS_MAX:
-            taken.append(float(imported()[0]))
-        self.assertLess(min(taken), IMPORT_MS_MAX)
-
     def test_the_import_brings_nothing_heavy(self) -> None:
-        self.assertEqual(imported()[1:], [])
+        self.assertEqual(imported(), [])
 
     def test_the_package_is_the_one_of_the_wheel(self) -> None:
         folder = pathlib.Path(batchweave.__file__).parent

@@ -114,7 +114,8 @@ class Tensors(Case):
                     got = item.tensors("numpy")
                     for name, array in self.ARRAYS.items():
                         np.testing.assert_array_equal(got[name], array[2 * d + m:2 * d + m + 1])
-                    self.assertEqual(np.frombuffer(item, np.uint8).ctypes.data % 64, 0)
+                    flat: Any = item  # numpy's types name no buffer of others
+                    self.assertEqual(np.frombuffer(flat, np.uint8).ctypes.data % 64, 0)
 
     def test_ragged(self) -> None:
         got = tensors.ragged({"p": np.arange(6), "p.offsets": np.array([0, 2, 2, 6])}, "p")

@@ -114,7 +114,7 @@ class Processes(Case):
             c.next(5)
             for method in ("spawn", "forkserver", "fork"):
                 with self.subTest(method):
-                    context = multiprocessing.get_context(method)
+                    context: Any = multiprocessing.get_context(method)
                     answer = context.Queue()
                     process = context.Process(target=step_of_next, args=(c, answer))
                     process.start()

@@ -7,7 +7,7 @@ import os
 import random
 import unittest
 import warnings
-from typing import Any
+from typing import Any, List
 
 import numpy as np
 import batchweave as bw
@@ -78,7 +78,7 @@ class Writing(Case):
 
     def test_commits_are_told_in_order_with_their_offsets(self) -> None:
         self.init()
-        told = []
+        told: List[Any] = []
         with self.producer(kind="raw") as p:
             p.on_commit(told.append)
             for n in range(50):

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 import types
 import warnings
-from typing import Any, Dict, Iterable, Iterator, Mapping, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, Generator, Iterable, Iterator, Mapping, Optional, Sequence, Tuple, Union
 
 from torch.utils.data import IterableDataset, get_worker_info
 
@@ -74,7 +74,7 @@ class Dataset(IterableDataset[Any]):
             about = loader._last()
             yield (made, tuple(about), loader.cursor.place) if self._follows else made
 
-    def follow(self, batches: Iterable[Any]) -> Iterator[Microbatch]:
+    def follow(self, batches: Iterable[Any]) -> Generator[Microbatch, None, None]:
         """The microbatches of a DataLoader over this dataset, while the state here follows them."""
         self._follows = True
         try:

@@ -37,9 +37,9 @@ def made_since(before: Pinned, launch: str, step: int, item: int) -> bool:
 def missing(before: Pinned) -> StateMissing:
     """What to do, by name."""
     step, item, id = before.pins[-1]
-    count = len(before.pins)
+    count = f"{len(before.pins)} checkpoint{'s' if len(before.pins) > 1 else ''}"
     return StateMissing(
-        f"group {before.group!r} has {count} checkpoint{'s' if count > 1 else ''}, the newest is {id!r} at step "
-        f"{step}, item {item}, and this loader was given no state: call load_state_dict(...) with that of the checkpoint "
-        "whose weights are loaded; or say start=\"group\" to go on at the newest one on purpose, or "
-        "start=\"earliest\" for fresh weights from the first step that is kept", step=step)
+        f"group {before.group!r} has {count}, the newest is {id!r} at step {step}, item {item}, and this loader was "
+        "given no state: call load_state_dict(...) with that of the checkpoint whose weights are loaded; or say "
+        'start="group" to go on at the newest one on purpose, or start="earliest" for fresh weights from the first '
+        "step that is kept", step=step)

@@ -193,7 +193,7 @@ class OneRank(Feed):
                 raise errors.StoreFailed("503")
             good(*arguments)
 
-        loader.consumer.pin = flaky  # type: ignore[method-assign]
+        loader.consumer.pin = flaky  # type: ignore[method-assign, assignment]
         loader.commit("a")
         self.assertEqual((len(calls), sorted(pins(self.url))), (3, ["a"]))
 
