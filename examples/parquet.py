@@ -9,17 +9,18 @@ import itertools
 import json
 import os
 import sys
+from typing import Any
 
 import pyarrow.parquet
 
 
-def rows(paths):
+def rows(paths: Any) -> Any:
     for path in paths:
         for batch in pyarrow.parquet.ParquetFile(path).iter_batches():
             yield from batch.to_pylist()
 
 
-def main():
+def main() -> None:
     shard, shards = map(int, os.environ["BATCHWEAVE_SHARD"].split("/"))
     begin = int(os.environ["BATCHWEAVE_OFFSET"])  # rows of this shard that are in already
     mine = itertools.islice(rows(sys.argv[1:]), shard, None, shards)

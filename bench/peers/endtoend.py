@@ -17,7 +17,7 @@ import time
 from typing import Any, Callable
 
 import side
-from processes import Program, descendants, title
+from processes import Program, descendants, end_at_term, title
 
 SKIP = 2             # steps until all is warm
 TIMEOUT_S = 400.0
@@ -54,7 +54,9 @@ class Producers:
 
     def look(self) -> None:
         for shard, program in enumerate(self.all):
-            if program.code() not in (None, 0):
+            if program.code() not in (None, 0, -signal.SIGKILL):
+                raise RuntimeError(f"a producer ended with {program.code()}: {program.reason()}")
+            if program.code() == -signal.SIGKILL:
                 self.restarts += 1
                 self.ended.append(program)
                 self.all[shard] = self._start(shard)
@@ -229,4 +231,5 @@ def measure(settings: side.Settings) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
+    end_at_term()
     side.main(measure)

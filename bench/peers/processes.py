@@ -14,6 +14,11 @@ from typing import Any
 HERE = pathlib.Path(__file__).resolve().parent
 
 
+def end_at_term() -> None:
+    """As an exception, so that what was started is ended: it is in sessions of its own."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+
+
 class Program:
     """A file of this folder as a process, in a session of its own with what it starts."""
 

@@ -21,10 +21,11 @@ from typing import Any
 
 import resume_exact
 import side
+from processes import end_at_term
 
 PACKAGES = {"mosaicml-streaming": "mosaicml-streaming", "litdata": "litdata", "StatefulDataLoader": "torchdata",
             "batchweave": "batchweave"}
-TIMEOUT_S = 240.0
+TIMEOUT_S = 540.0
 
 
 def free_port() -> int:
@@ -174,4 +175,5 @@ def measure(settings: side.Settings) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
+    end_at_term()
     side.main(measure)

@@ -17,6 +17,7 @@ from typing import Any, Callable, Iterator
 
 import blocks
 import side
+from processes import Program, end_at_term
 
 SIGMA = 0.5          # of the log-normal times of preprocessing
 HEAD_START_S = 2.0   # for all: the model is loaded meanwhile
@@ -43,7 +44,6 @@ def produce(settings: side.Settings, worker: int) -> None:
 
 def published(settings: side.Settings) -> tuple[Callable[[], Any], Callable[[], None]]:
     import batchweave as bw
-    from processes import Program
 
     bw.init(settings["place"], dp=settings["ranks"], producers=settings["workers"], durable=False)
     producers = [Program("supply", {**settings, "produce": worker}) for worker in range(settings["workers"])]
@@ -124,6 +124,7 @@ if __name__ == "__main__":
         plan = json.loads(sys.argv[1])
         produce(plan, plan["produce"])
     else:
+        end_at_term()
         side.main(measure)
         sys.stdout.flush()
         os._exit(0)

@@ -71,7 +71,7 @@ class Tokens:
             if number >= first:
                 self.read = sum(size_of[:batch.offset % (len(size_of) + 1)])
                 (item,), = batch.slices(1, 1)
-                yield {name: item[name] for name in ("tokens", "position_ids")}
+                yield {name: item[name].numpy() for name in ("tokens", "position_ids")}
 
     @staticmethod
     def model() -> Any:

@@ -12,7 +12,7 @@ import base64
 import importlib.util
 import os
 from pathlib import Path
-from typing import List, Sequence
+from typing import Any, List, Sequence
 
 import numpy as np
 
@@ -33,12 +33,12 @@ class Documents(Sequence[np.ndarray]):
     def __len__(self) -> int:
         return len(self.paths)
 
-    def __getitem__(self, index):  # type: ignore[no-untyped-def, override]
+    def __getitem__(self, index: Any) -> Any:
         text = self.paths[index].read_text(encoding="utf-8", errors="replace")
         return np.array(self.encoding.encode(text, disallowed_special=()) + [END], dtype=np.int64)
 
 
-def tokenizer():  # type: ignore[no-untyped-def]
+def tokenizer() -> Any:
     """tiktoken's encoder with the first merges of the file in `dashscope`."""
     import tiktoken
 

@@ -29,7 +29,8 @@ class Block(nn.Module):
         q, k, v = (part.view(b, s, self.heads, -1).transpose(1, 2) for part in self.mix(self.before(x)).chunk(3, -1))
         seen = F.scaled_dot_product_attention(q, k, v, attn_mask=mask).transpose(1, 2).reshape(b, s, width)
         x = x + self.out(seen)
-        return x + self.down(F.gelu(self.up(self.between(x))))
+        made: torch.Tensor = x + self.down(F.gelu(self.up(self.between(x))))
+        return made
 
 
 class GPT(nn.Module):

@@ -24,6 +24,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 import batchweave as bw
 from corpus import Documents
@@ -44,7 +45,7 @@ class Story:
 
     # ---- producers
 
-    def produce(self, shard: int) -> subprocess.Popen:
+    def produce(self, shard: int) -> subprocess.Popen[bytes]:
         return subprocess.Popen([sys.executable, HERE / "produce.py", self.url, "--shard", f"{shard}/{self.producers}",
                                  "--documents", str(self.documents), "--pause", str(self.pause)], env=self.environment)
 
@@ -84,7 +85,7 @@ class Story:
 
     # ---- trainers
 
-    def train(self, group: str, ranks: int, *options: str) -> subprocess.Popen:
+    def train(self, group: str, ranks: int, *options: str) -> subprocess.Popen[bytes]:
         return subprocess.Popen(
             [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(ranks),
              "--rdzv-id", f"{group}-{time.time_ns()}", HERE / "train.py", self.url, "--group", group,
@@ -109,7 +110,7 @@ class Story:
         bw.Consumer(self.url, group=group, launch="begin", dp=(0, self.ranks)).close()
 
 
-def kill_job(process: subprocess.Popen) -> None:
+def kill_job(process: subprocess.Popen[bytes]) -> None:
     """With -9: torchrun, and the ranks, each of which it has put into a session of its own."""
     ranks = []
     for stat in Path("/proc").glob("[0-9]*/stat"):
@@ -117,8 +118,8 @@ def kill_job(process: subprocess.Popen) -> None:
             pid, parent = stat.parent.name, stat.read_text(encoding="latin-1").rpartition(")")[2].split()[1]
             if int(parent) == process.pid:
                 ranks.append(int(pid))
-    for pid in (process.pid, *ranks):
-        os.kill(pid, signal.SIGKILL)
+    for rank in (process.pid, *ranks):
+        os.kill(rank, signal.SIGKILL)
     process.wait()
 
 
@@ -127,9 +128,9 @@ def last_step(log: Path) -> int:
     return int(json.loads(lines[-1])["step"]) if lines else -1
 
 
-def logged(folder: Path, ranks: int) -> dict:
+def logged(folder: Path, ranks: int) -> dict[Any, Any]:
     """(rank, step, microbatch) → (digest, loss); what was trained twice must be the same twice."""
-    told: dict = {}
+    told: dict[Any, Any] = {}
     for rank in range(ranks):
         for line in (folder / f"log-{ranks}-{rank}.jsonl").read_text(encoding="ascii").splitlines():
             row = json.loads(line)
@@ -139,16 +140,16 @@ def logged(folder: Path, ranks: int) -> dict:
     return told
 
 
-def batches(told: dict) -> dict:
+def batches(told: dict[Any, Any]) -> dict[Any, Any]:
     """step → (digests of all microbatches of all ranks, mean loss): what a change of size keeps."""
-    steps: dict = {}
+    steps: dict[Any, Any] = {}
     for (rank, step, _), (sha, loss) in told.items():
         steps.setdefault(step, []).append((sha, loss, rank))
     return {step: (sorted(sha for sha, _, _ in rows), sum(loss for _, loss, _ in rows) / len({r for _, _, r in rows}))
             for step, rows in steps.items()}
 
 
-def resize(story: Story, reference: dict, steps: int) -> None:
+def resize(story: Story, reference: dict[Any, Any], steps: int) -> None:
     """All ranks, half of them, all again: the global batches stay, and the losses but for rounding."""
     half = max(1, story.ranks // 2)
     story.trained("resized", story.ranks, "--stop", str(steps // 3 // story.interval * story.interval))

@@ -14,6 +14,7 @@ import json
 import os
 import shutil
 from pathlib import Path
+from typing import Any
 
 import torch
 import torch.distributed as dist
@@ -34,22 +35,22 @@ class State:
         self.model, self.optimizer = model, optimizer
         self.step, self.data = 0, ""
 
-    def state_dict(self) -> dict:
+    def state_dict(self) -> dict[Any, Any]:
         return {"model": self.model.module.state_dict(), "optimizer": self.optimizer.state_dict(),
                 "step": self.step, "data": self.data}
 
-    def load_state_dict(self, state: dict) -> None:
+    def load_state_dict(self, state: dict[Any, Any]) -> None:
         self.model.module.load_state_dict(state["model"])
         self.optimizer.load_state_dict(state["optimizer"])
         self.step, self.data = state["step"], state["data"]
 
 
-def complete(folder: Path) -> list:
+def complete(folder: Path) -> list[Any]:
     """Checkpoints that are whole, the oldest first: their metadata is written last."""
     return sorted(path.parent.name for path in folder.glob("step-*/.metadata"))
 
 
-def digest(tensors: dict) -> str:
+def digest(tensors: dict[Any, Any]) -> str:
     """Of the very bytes that enter forward()."""
     told = hashlib.sha256()
     for name in sorted(tensors):
@@ -58,7 +59,7 @@ def digest(tensors: dict) -> str:
     return told.hexdigest()[:16]
 
 
-def restore(state: State, loader: batchweave.torch.Loader, folder: Path, there: list) -> None:
+def restore(state: State, loader: batchweave.torch.Loader, folder: Path, there: list[Any]) -> None:
     if there:
         # The optimizer has its tensors only after a step: this one changes nothing.
         for parameter in state.model.parameters():
@@ -87,7 +88,7 @@ def main() -> None:
     torch.use_deterministic_algorithms(True)
     dist.init_process_group("gloo")
     rank, world = dist.get_rank(), dist.get_world_size()
-    saving = dist.new_group(backend="gloo")
+    saving: Any = dist.new_group(backend="gloo")
     arguments.folder.mkdir(parents=True, exist_ok=True)
     # Else the layout of what is summed changes after a process's first step, and with it how the sums are rounded: the
     # first step after a restart would not be the one that it was.
@@ -100,7 +101,8 @@ def main() -> None:
     # Should the checkpoints be gone (a wrong folder, say) that the group still keeps data for, this is StateMissing.
     with batchweave.torch.Loader(arguments.url, group=arguments.group, keep=KEEP) as loader:
         restore(state, loader, arguments.folder, there)
-        future, total = None, 0.0
+        future: Any = None
+        total = 0.0
         for microbatch in loader:
             inputs = {name: microbatch[name] for name in ("tokens", "position_ids")}
             inputs["position_ids"] = inputs["position_ids"].long()

@@ -22,6 +22,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -47,7 +48,7 @@ def publish(folder: Path, version: int, model: torch.nn.Module) -> None:
 
 # ---- workers
 
-def rollout(model: torch.nn.Module, rng: np.random.Generator) -> dict:
+def rollout(model: torch.nn.Module, rng: np.random.Generator) -> dict[Any, Any]:
     """Some rounds with an arm each: contexts [n, CONTEXTS], arms [n], rewards [n]; n differs."""
     rounds = int(rng.integers(1, 9))
     contexts = np.eye(CONTEXTS, dtype=np.float32)[rng.integers(CONTEXTS, size=rounds)]
@@ -82,28 +83,28 @@ def work(url: str, folder: Path, index: int) -> None:
 
 # ---- trainer
 
-def digest(microbatch: dict) -> str:
+def digest(microbatch: dict[Any, Any]) -> str:
     return hashlib.sha256(b"".join(microbatch[name].numpy().tobytes() for name in sorted(microbatch))).hexdigest()[:16]
 
 
 class Trainer:
     """One process with the loaders of both positions, so that the story fits a page."""
 
-    def __init__(self, url: str, folder: Path, launch: str, **settings: object) -> None:
+    def __init__(self, url: str, folder: Path, launch: str, **settings: Any) -> None:
         self.folder, self.version = folder, 0
         self.model = policy()
         self.optimizer = torch.optim.Adam(self.model.parameters(), lr=0.05)
         self.loader = Loader(url, group="learner", launch=launch, dp=(0, 1), filter=self.fresh, **settings)
-        self.told: dict = {}
+        self.told: dict[Any, Any] = {}
 
     def fresh(self, tag: int) -> bool:
         return tag >= self.version - STALE
 
-    def state(self) -> dict:
+    def state(self) -> dict[Any, Any]:
         return {"model": self.model.state_dict(), "optimizer": self.optimizer.state_dict(), "version": self.version,
                 "step": self.loader.step, "data": self.loader.state_dict()}
 
-    def restore(self, state: dict, data: bool = True) -> None:
+    def restore(self, state: dict[Any, Any], data: bool = True) -> None:
         self.model.load_state_dict(state["model"])
         self.optimizer.load_state_dict(state["optimizer"])
         self.version = state["version"]
@@ -136,7 +137,8 @@ def story(folder: Path) -> None:
     workers = [subprocess.Popen([sys.executable, __file__, "--work", url, str(folder), str(n)]) for n in range(2)]
     try:
         learner = Trainer(url, folder, "first")
-        means = []
+        means: list[float] = []
+        saved: dict[Any, Any] = {}
         for n in range(STEPS):
             if n == BACK:
                 with learner.loader.checkpoint("back"):

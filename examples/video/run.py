@@ -19,6 +19,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -38,7 +39,7 @@ def folder_of_videos() -> Path:
     return Path(found.origin).parent / "datasets" / "data"
 
 
-def frames(name: str):
+def frames(name: str) -> Any:
     """(number, picture) of each frame, resized to a width that differs from frame to frame."""
     import av
 
@@ -49,7 +50,7 @@ def frames(name: str):
             yield number, frame.reformat(width, height, "rgb24").to_ndarray()
 
 
-def samples(shard: int, shards: int, count: int):
+def samples(shard: int, shards: int, count: int) -> Any:
     """`count` samples, again and again over the videos: (caption, picture [h, w, 3])."""
     given = 0
     while given < count:
@@ -62,7 +63,7 @@ def samples(shard: int, shards: int, count: int):
                         return
 
 
-def item_of(group: list) -> dict:
+def item_of(group: list[Any]) -> dict[Any, Any]:
     """An item of several pictures: their bytes end to end, where each begins, their sizes, their captions."""
     texts = [caption.encode() for caption, _ in group]
     return {
@@ -74,7 +75,7 @@ def item_of(group: list) -> dict:
     }
 
 
-def groups(shard: int, shards: int, items: int):
+def groups(shard: int, shards: int, items: int) -> Any:
     group = []
     for sample in samples(shard, shards, items * FRAMES):
         group.append(sample)
@@ -105,7 +106,7 @@ class Model(torch.nn.Module):
                                         torch.nn.Flatten(), torch.nn.Linear(256, 32))
         self.read = torch.nn.Embedding(256, 32)
 
-    def forward(self, item: dict) -> torch.Tensor:
+    def forward(self, item: dict[Any, Any]) -> torch.Tensor:
         """Pictures and captions of one item are to lie close to each other."""
         pictures = [pixels.view(*size, 3).permute(2, 0, 1)[None].float() / 255
                     for pixels, size in zip(ragged(item, "pixels"), item["sizes"].tolist())]
@@ -114,17 +115,16 @@ class Model(torch.nn.Module):
         return torch.nn.functional.cross_entropy(seen @ read.T, torch.arange(len(seen)))
 
 
-def train(source, steps: int) -> dict:
+def train(source: Any, steps: int) -> dict[Any, Any]:
     """`steps` steps of ITEMS items. The share of the time that it waited, behind the first step."""
     torch.manual_seed(1)
     model = Model()
     optimizer = torch.optim.Adam(model.parameters())
-    waited = 0.0
+    began, waited = time.perf_counter(), 0.0
     items = iter(source)
     for step in range(steps):
         if step == 1:
-            began = time.perf_counter()
-            waited = 0.0
+            began, waited = time.perf_counter(), 0.0
         for _ in range(ITEMS):
             asked = time.perf_counter()
             item = next(items)
@@ -136,14 +136,14 @@ def train(source, steps: int) -> dict:
     return {"steps_per_s": (steps - 1) / took, "stall": waited / took}
 
 
-class Decoded(torch.utils.data.IterableDataset):
+class Decoded(torch.utils.data.IterableDataset[Any]):
     """The same work as a DataLoader's worker does it."""
 
     def __init__(self, steps: int) -> None:
         self.steps = steps
 
-    def __iter__(self):
-        worker = torch.utils.data.get_worker_info()
+    def __iter__(self) -> Any:
+        worker: Any = torch.utils.data.get_worker_info()
         rng = np.random.default_rng(worker.id)
         items = self.steps // worker.num_workers * ITEMS
         for number, item in enumerate(groups(worker.id, worker.num_workers, items), 1):

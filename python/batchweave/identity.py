@@ -5,19 +5,30 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from typing import Mapping, Optional
 
 from .errors import Invalid
 
 
-@dataclass(frozen=True)
 class Shard:
     """Producer `id` reads part `index` of `count`."""
 
-    id: str
-    index: int
-    count: int
+    # No dataclass: that module takes longer to import than all of this package's Python.
+    __slots__ = ("id", "index", "count")
+
+    def __init__(self, id: str, index: int, count: int) -> None:
+        self.id = id
+        self.index = index
+        self.count = count
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Shard) and (self.id, self.index, self.count) == (other.id, other.index, other.count)
+
+    def __hash__(self) -> int:
+        return hash((self.id, self.index, self.count))
+
+    def __repr__(self) -> str:
+        return f"Shard(id={self.id!r}, index={self.index}, count={self.count})"
 
 
 def _number(environment: Mapping[str, str], name: str) -> Optional[int]:

@@ -91,7 +91,7 @@ class Producer:
     # ---- writing
 
     def write(self, batch: Batch, *, offset: Optional[int] = None, state: Optional[bytes] = None, tag: int = 0,
-              items: Optional[int] = None, sequences: Sequence[str] = (), samples: Optional[Sequence[str]] = None,
+              items: Optional[int] = None, sequences: Sequence[str] = (), samples: Optional[Sequence[Any]] = None,
               tokens: int = 0, meta: Any = None, timeout: Optional[float] = None) -> None:
         """Hands over one global batch; it is uploaded in the background and published in order.
 

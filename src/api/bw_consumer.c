@@ -12,6 +12,7 @@ bw_status bw_consumer_open(bw_space *space, const char *name, const bw_config *c
     CHECK_NOT_NULL(space);
     CHECK_NOT_NULL(consumer);
     BW_TRY(space_check_process(space, error));
+    BW_TRY(config_check_stop(config, error));
     consumer_options options;
     BW_TRY(config_consumer(config, &options, error));
     options.group = name;
@@ -175,6 +176,7 @@ bw_status bw_cursor_begin(bw_space *space, const bw_config *config, const bw_cur
     CHECK_NOT_NULL(space);
     CHECK_NOT_NULL(out);
     BW_TRY(space_check_process(space, error));
+    BW_TRY(config_check_stop(config, error));
     consumer_options options;
     BW_TRY(config_consumer(config, &options, error));
     return config_ended(config,

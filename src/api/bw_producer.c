@@ -12,6 +12,7 @@ bw_status bw_producer_open(bw_space *space, const char *id, const bw_config *con
     CHECK_NOT_NULL(id);
     CHECK_NOT_NULL(producer);
     BW_TRY(space_check_process(space, error));
+    BW_TRY(config_check_stop(config, error));
     producer_options options;
     BW_TRY(config_producer(config, &options, error));
     return config_ended(config, producer_open(space, id, &options, timeout_ns, producer, error),

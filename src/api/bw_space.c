@@ -16,6 +16,7 @@ bw_status bw_space_init(bw_runtime *runtime, const char *url, const bw_config *c
     CHECK_NOT_NULL(runtime);
     CHECK_NOT_NULL(url);
     BW_TRY(runtime_check_process(runtime, error));
+    BW_TRY(config_check_stop(config, error));
     space_options options;
     genesis draft;
     config_space(config, &options);
@@ -40,6 +41,7 @@ bw_status bw_space_resume(bw_runtime *runtime, const char *url, const bw_config 
     CHECK_NOT_NULL(url);
     CHECK_NOT_NULL(space);
     BW_TRY(runtime_check_process(runtime, error));
+    BW_TRY(config_check_stop(config, error));
     space_options options;
     config_space(config, &options);
     if (from != NULL)
@@ -91,6 +93,7 @@ bw_status bw_space_report(bw_space *space, const char *what, const bw_config *co
     CHECK_NOT_NULL(what);
     CHECK_NOT_NULL(line);
     BW_TRY(space_check_process(space, error));
+    BW_TRY(config_check_stop(config, error));
     report_options options;
     config_report(config, &options);
     return config_ended(config, report_run(space, what, &options, line, context, error), error);

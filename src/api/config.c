@@ -236,11 +236,18 @@ const atomic_int *config_stop(const bw_config *config)
     return config != NULL ? &config->interrupted : NULL;
 }
 
+bw_status config_check_stop(const bw_config *config, bw_error *error)
+{
+    if (config == NULL || atomic_load(&config->interrupted) == 0)
+        return BW_OK;
+    return error_set(error, BW_INTERRUPTED, "the call was interrupted");
+}
+
 bw_status config_ended(const bw_config *config, bw_status status, bw_error *error)
 {
-    if (status == BW_OK || config == NULL || atomic_load(&config->interrupted) == 0)
-        return status;
-    return error_set(error, BW_INTERRUPTED, "the call was interrupted");
+    if (status != BW_OK)
+        BW_TRY(config_check_stop(config, error));
+    return status;
 }
 
 bool config_is_set(const bw_config *config, property_id id)

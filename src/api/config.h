@@ -20,6 +20,8 @@ bool config_is_set(const bw_config *config, property_id id);
 uint64_t config_number(const bw_config *config, property_id id);
 /** What bw_config_interrupt set; NULL of NULL. */
 const atomic_int *config_stop(const bw_config *config);
+/** BW_INTERRUPTED when it says so already. */
+bw_status config_check_stop(const bw_config *config, bw_error *error);
 /** What a call that was given `config` ends with: `status`, or BW_INTERRUPTED when it failed and
  * was to end. */
 bw_status config_ended(const bw_config *config, bw_status status, bw_error *error);

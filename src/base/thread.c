@@ -31,6 +31,14 @@ void lock_acquire(lock *l)
     expect_zero(pthread_mutex_lock(&l->mutex));
 }
 
+bool lock_try(lock *l)
+{
+    const int code = pthread_mutex_trylock(&l->mutex);
+    if (code != EBUSY)
+        expect_zero(code);
+    return code == 0;
+}
+
 void lock_release(lock *l)
 {
     expect_zero(pthread_mutex_unlock(&l->mutex));

@@ -23,6 +23,8 @@ typedef struct condition {
 bw_status lock_init(lock *l);
 void lock_destroy(lock *l);
 void lock_acquire(lock *l);
+/** False, and at once, while another thread has it: or had it when this process was forked. */
+bool lock_try(lock *l);
 void lock_release(lock *l);
 
 bw_status condition_init(condition *c);

@@ -141,7 +141,9 @@ void unmapper_stop(unmapper *u)
 
 bool unmapper_give(unmapper *u, const unmapper_piece *piece)
 {
-    lock_acquire(&u->lock);
+    /* In a forked child the lock may be the parent's thread's for ever. */
+    if (!lock_try(&u->lock))
+        return false;
     const bool taken =
         u->locked.started && !u->locked.stopping && u->locked.count < UNMAPPER_PIECES_MAX;
     bool wake = false;

@@ -36,7 +36,7 @@ void unmapper_free(unmapper *u);
 void unmapper_start(unmapper *u);
 /** All of it is released when this returns, and nothing more is taken. */
 void unmapper_stop(unmapper *u);
-/** Any thread. False: not taken. */
+/** Any thread, and never waits. False: not taken. */
 bool unmapper_give(unmapper *u, const unmapper_piece *piece);
 /** Releases what waits, in the caller's thread; whether there was any. */
 bool unmapper_flush(unmapper *u);

@@ -4,6 +4,7 @@
 
 import pickle
 import unittest
+from typing import Any
 
 import batchweave as bw
 from batchweave import _core, errors
@@ -14,52 +15,52 @@ CLASSES = {"USAGE": errors.UsageError, "WAIT": errors.WaitError, "STATE": errors
 
 
 class Table(unittest.TestCase):
-    def test_every_code_has_a_type_of_its_class(self):
+    def test_every_code_has_a_type_of_its_class(self) -> None:
         codes = {name: kind for _, name, kind, _ in _core.status_table() if name != "OK"}
         codes["STATE_MISSING"] = "USAGE"  # of the package alone
         self.assertEqual(set(codes), set(errors.BY_CODE))
         for name, kind in codes.items():
             self.assertTrue(issubclass(errors.BY_CODE[name], CLASSES[kind]), name)
 
-    def test_a_pickle_keeps_everything(self):
+    def test_a_pickle_keeps_everything(self) -> None:
         told = errors.exception_of("TRIMMED", "gone", "m/1", 7, 3)
         again = pickle.loads(pickle.dumps(told))
         self.assertIs(type(again), errors.Trimmed)
         self.assertEqual((str(again), again.code, again.key, again.step, again.attempts),
                          ("gone", "TRIMMED", "m/1", 7, 3))
 
-    def test_waits_are_timeouts_of_python_too(self):
+    def test_waits_are_timeouts_of_python_too(self) -> None:
         self.assertTrue(issubclass(errors.Timeout, TimeoutError))
         self.assertTrue(issubclass(errors.Starved, TimeoutError))
 
 
 class Raised(Case):
-    def test_no_namespace(self):
+    def test_no_namespace(self) -> None:
         with self.assertRaises(errors.NoNamespace):
             bw.Space(self.url)
 
-    def test_not_empty(self):
+    def test_not_empty(self) -> None:
         self.init()
         with self.assertRaises(errors.NotEmpty):
             self.init()
 
-    def test_unknown_and_misplaced_settings_are_named(self):
+    def test_unknown_and_misplaced_settings_are_named(self) -> None:
         with self.assertRaisesRegex(errors.Invalid, "no setting 'prefetsch'.*prefetch"):
             bw.Consumer(self.url, prefetsch=3)
         with self.assertRaisesRegex(errors.Invalid, "'policy' is one of producer"):
             bw.Space(self.url, policy="turn")
 
-    def test_a_bad_value_is_named(self):
+    def test_a_bad_value_is_named(self) -> None:
         with self.assertRaisesRegex(errors.Invalid, "max_bytes"):
             bw.init(self.url, dp=1, max_bytes="2 loaves")
 
-    def test_starved_says_why(self):
+    def test_starved_says_why(self) -> None:
         self.init()
         with bw.Consumer(self.url) as c:
             with self.assertRaisesRegex(errors.Starved, "no producer has come yet"):
                 c.next(0.05)
 
-    def test_corrupt_names_key_and_step(self):
+    def test_corrupt_names_key_and_step(self) -> None:
         import glob
         self.init()
         self.raw_steps(1)
@@ -77,7 +78,7 @@ class Raised(Case):
         self.assertNotEqual(caught.exception.key, "")
 
     @staticmethod
-    def bytes_of(path):
+    def bytes_of(path: Any) -> Any:
         import os
         if not os.path.isfile(path):
             return b""

@@ -14,7 +14,7 @@ from support import Case
 
 
 class Buffers(Case):
-    def test_two_views_are_one_memory(self):
+    def test_two_views_are_one_memory(self) -> None:
         self.init()
         self.raw_steps(1)
         with bw.Consumer(self.url) as c:
@@ -24,7 +24,7 @@ class Buffers(Case):
         self.assertEqual(second[0], 65)
         self.assertEqual(bytes(item), b"A/0/0")
 
-    def test_an_iterating_consumer_holds_no_item(self):
+    def test_an_iterating_consumer_holds_no_item(self) -> None:
         """It would be unmapped in the midst of the next call, and a second one lie in memory until then."""
         self.init()
         self.raw_steps(2)
@@ -33,7 +33,7 @@ class Buffers(Case):
             asked = c.next(5)
             self.assertEqual(sys.getrefcount(item), sys.getrefcount(asked))
 
-    def test_what_is_changed_is_changed_for_nobody_else(self):
+    def test_what_is_changed_is_changed_for_nobody_else(self) -> None:
         self.init()
         self.raw_steps(1)
         with bw.Consumer(self.url) as a, bw.Consumer(self.url) as b:
@@ -43,7 +43,7 @@ class Buffers(Case):
             with bw.Consumer(self.url) as later:
                 self.assertEqual(bytes(later.next(5)), b"0/0/0")
 
-    def test_a_view_outlives_item_consumer_and_space(self):
+    def test_a_view_outlives_item_consumer_and_space(self) -> None:
         self.init()
         self.raw_steps(1)
         c = bw.Consumer(self.url)
@@ -53,7 +53,7 @@ class Buffers(Case):
         gc.collect()
         self.assertEqual(view.tobytes(), b"0/0/0")
 
-    def test_release_waits_for_views(self):
+    def test_release_waits_for_views(self) -> None:
         self.init()
         self.raw_steps(1)
         with bw.Consumer(self.url) as c:
@@ -66,7 +66,7 @@ class Buffers(Case):
             with self.assertRaisesRegex(errors.Invalid, "released"):
                 len(item)
 
-    def test_dlpack(self):
+    def test_dlpack(self) -> None:
         self.init()
         self.raw_steps(1)
         with bw.Consumer(self.url) as c:
@@ -87,7 +87,7 @@ class Tensors(Case):
         "empty": np.zeros((4, 0), np.float32), "column": np.arange(16.0).reshape(4, 4)[:, 1],
     }
 
-    def test_the_stock_package_reads_ours_and_we_read_its(self):
+    def test_the_stock_package_reads_ours_and_we_read_its(self) -> None:
         packed = tensors.pack(self.ARRAYS, {"note": "é"})
         theirs = safetensors.numpy.load(bytes(packed))
         self.assertEqual(set(theirs), set(self.ARRAYS))
@@ -99,11 +99,11 @@ class Tensors(Case):
         for name, t in rows.items():
             self.assertEqual(stored[t.offset:t.offset + t.size], np.ascontiguousarray(self.ARRAYS[name]).tobytes())
 
-    def test_the_first_tensor_is_aligned(self):
+    def test_the_first_tensor_is_aligned(self) -> None:
         first = tensors.read(tensors.pack(self.ARRAYS))[0]
         self.assertEqual(first.offset % 64, 0)
 
-    def test_through_the_store(self):
+    def test_through_the_store(self) -> None:
         self.init(dp=2, items=2)
         with self.producer() as p:
             p.write(self.ARRAYS, offset=1)
@@ -116,17 +116,17 @@ class Tensors(Case):
                         np.testing.assert_array_equal(got[name], array[2 * d + m:2 * d + m + 1])
                     self.assertEqual(np.frombuffer(item, np.uint8).ctypes.data % 64, 0)
 
-    def test_ragged(self):
+    def test_ragged(self) -> None:
         got = tensors.ragged({"p": np.arange(6), "p.offsets": np.array([0, 2, 2, 6])}, "p")
         self.assertEqual([g.tolist() for g in got], [[0, 1], [], [2, 3, 4, 5]])
 
-    def test_a_type_without_a_place_is_refused_by_name(self):
+    def test_a_type_without_a_place_is_refused_by_name(self) -> None:
         with self.assertRaisesRegex(errors.Unsupported, "complex128"):
             tensors.pack({"x": np.zeros(2, np.complex128)})
         with self.assertRaisesRegex(errors.Invalid, "'x': a list is no array"):
             tensors.pack({"x": [1, 2]})
 
-    def test_damaged_items_are_corrupt(self):
+    def test_damaged_items_are_corrupt(self) -> None:
         good = bytes(tensors.pack(self.ARRAYS))
         for size in (0, 7, 8, 40, len(good) - 1):
             with self.assertRaises(errors.Corrupt):
@@ -134,7 +134,7 @@ class Tensors(Case):
 
 
 class Samples(Case):
-    def test_through_the_store(self):
+    def test_through_the_store(self) -> None:
         rows = [[{"jpg": b"\xff\xd8", "txt": b"a"}, {"txt": b""}], [{"txt": b"b"}]]
         self.init(dp=1, items=2)
         with self.producer(kind="samples") as p:
@@ -144,7 +144,7 @@ class Samples(Case):
             got = [[{k: bytes(v) for k, v in s.items()} for s in item.samples()] for item in c]
         self.assertEqual(got, rows)
 
-    def test_a_pad_has_none(self):
+    def test_a_pad_has_none(self) -> None:
         self.init(dp=1, items=2)
         with self.producer(kind="samples") as p:
             p.write([[[{"a": b"1"}], None]], offset=1)

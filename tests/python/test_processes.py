@@ -9,6 +9,7 @@ import signal
 import threading
 import time
 import unittest
+from typing import Any
 
 import batchweave as bw
 from batchweave import errors
@@ -17,21 +18,21 @@ from support import Case
 CTRL_C_SECONDS = 0.2
 
 
-def step_of_next(consumer, answer):
+def step_of_next(consumer: Any, answer: Any) -> None:
     answer.put(bytes(consumer.next(10)))
 
 
 class Signals(Case):
-    def setUp(self):
+    def setUp(self) -> None:
         super().setUp()
         # What started this may have had it ignored, as shells do for what runs behind them.
         self.addCleanup(signal.signal, signal.SIGINT, signal.signal(signal.SIGINT, signal.default_int_handler))
 
-    def interrupted(self, call):
+    def interrupted(self, call: Any) -> Any:
         """Seconds from Ctrl-C to KeyboardInterrupt."""
         sent = []
 
-        def send():
+        def send() -> None:
             sent.append(time.monotonic())
             os.kill(os.getpid(), signal.SIGINT)
 
@@ -43,7 +44,7 @@ class Signals(Case):
         timer.join()
         return seconds
 
-    def test_waits_end_on_ctrl_c(self):
+    def test_waits_end_on_ctrl_c(self) -> None:
         self.init(dp=2, max_lag=1)
         ranks = bw.Consumer(self.url, dp=(0, 2), group="job", launch="1")
         with bw.Space(self.url, mode="write") as space, self.producer(kind="raw") as p:
@@ -64,19 +65,19 @@ class Signals(Case):
             p.close()
         ranks.close()
 
-    def test_another_thread_ends_a_wait(self):
+    def test_another_thread_ends_a_wait(self) -> None:
         self.init()
         c = bw.Consumer(self.url)
         threading.Timer(0.2, c.close).start()
         with self.assertRaises((errors.Interrupted, ValueError)):
             c.next(30)
 
-    def test_others_run_while_one_waits(self):
+    def test_others_run_while_one_waits(self) -> None:
         self.init()
         with bw.Consumer(self.url) as c:
             counted = [0]
 
-            def count():
+            def count() -> None:
                 end = time.monotonic() + 0.5
                 while time.monotonic() < end:
                     counted[0] += 1
@@ -90,7 +91,7 @@ class Signals(Case):
 
 
 class Processes(Case):
-    def test_a_forked_child_goes_on_at_the_same_place(self):
+    def test_a_forked_child_goes_on_at_the_same_place(self) -> None:
         self.init()
         self.raw_steps(5)
         with bw.Consumer(self.url) as c:
@@ -106,7 +107,7 @@ class Processes(Case):
             self.assertEqual(os.read(read, 100), b"2/0/0")
             self.assertEqual(bytes(c.next(5)), b"2/0/0")
 
-    def test_spawn_and_forkserver(self):
+    def test_spawn_and_forkserver(self) -> None:
         self.init()
         self.raw_steps(3)
         with bw.Consumer(self.url) as c:
@@ -120,7 +121,7 @@ class Processes(Case):
                     self.assertEqual(answer.get(timeout=30), b"1/0/0")
                     process.join()
 
-    def test_pickles_carry_configuration_only(self):
+    def test_pickles_carry_configuration_only(self) -> None:
         self.init()
         self.raw_steps(3)
         with bw.Space(self.url) as s:
@@ -132,12 +133,12 @@ class Processes(Case):
                 self.assertEqual(bytes(other.next(5)), b"1/0/0")
             self.assertEqual(pickle.loads(pickle.dumps(c.cursor)), c.cursor)
 
-    def test_a_producer_is_no_pickle(self):
+    def test_a_producer_is_no_pickle(self) -> None:
         self.init()
         with self.producer() as p, self.assertRaises(TypeError):
             pickle.dumps(p)
 
-    def test_a_sub_interpreter(self):
+    def test_a_sub_interpreter(self) -> None:
         self.init()
         code, output = self.run_program("""
             import sys, _xxsubinterpreters as interpreters
@@ -152,7 +153,7 @@ class Processes(Case):
         """)
         self.assertEqual((code, output), (0, "through\n"))
 
-    def test_the_interpreter_ends_with_everything_open(self):
+    def test_the_interpreter_ends_with_everything_open(self) -> None:
         self.init()
         self.raw_steps(3, finish=False)
         code, output = self.run_program("""

@@ -92,7 +92,8 @@ static void compare(const live_names *n, const char *prefix, uint32_t from)
 static void lists_what_a_scan_finds(void **state)
 {
     (void)state;
-    static const char *const prefixes[] = {"", "data/", "manifest/", "retired/", "segment/", "z"};
+    static const char *const prefixes[] = {"",         "data/",    "data/7", "manifest/",
+                                           "retired/", "segment/", "z"};
     rng r;
     rng_seed(&r, 5);
     make_all(&r);
@@ -104,7 +105,8 @@ static void lists_what_a_scan_finds(void **state)
         else
             names_add(&n, &all[i]);
         is_live[i] = !is_live[i];
-        compare(&n, prefixes[rng_below(&r, 6)], (uint32_t)rng_below(&r, ALL + 1));
+        compare(&n, prefixes[rng_below(&r, sizeof prefixes / sizeof *prefixes)],
+                (uint32_t)rng_below(&r, ALL + 1));
     }
     names_free(&n);
 }

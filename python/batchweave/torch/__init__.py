@@ -9,7 +9,7 @@
             optimizer.step()
 
 torch.distributed is used where it is up and never set up here; torch.utils.data is imported for
-Dataset alone.
+Dataset alone, and Mixture where it is used.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, Any
 
 from .checkpoint import Checkpoint
 from .loader import Loader
-from .mixture import Mixture
 
 if TYPE_CHECKING:
     from .dataset import Dataset
+    from .mixture import Mixture
 
 __all__ = ["Checkpoint", "Dataset", "Loader", "Mixture"]
 
@@ -31,4 +31,8 @@ def __getattr__(name: str) -> Any:
         from .dataset import Dataset
 
         return Dataset
+    if name == "Mixture":
+        from .mixture import Mixture
+
+        return Mixture
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

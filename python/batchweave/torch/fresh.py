@@ -39,7 +39,7 @@ def missing(before: Pinned) -> StateMissing:
     step, item, id = before.pins[-1]
     count = len(before.pins)
     return StateMissing(
-        f"group {before.group!r} has {count} checkpoint{'s' if count > 1 else ''}, the newest is {id!r} at step {step}, "
-        f"item {item}, and this loader was given no state: call load_state_dict(...) with that of the checkpoint "
+        f"group {before.group!r} has {count} checkpoint{'s' if count > 1 else ''}, the newest is {id!r} at step "
+        f"{step}, item {item}, and this loader was given no state: call load_state_dict(...) with that of the checkpoint "
         "whose weights are loaded; or say start=\"group\" to go on at the newest one on purpose, or "
         "start=\"earliest\" for fresh weights from the first step that is kept", step=step)

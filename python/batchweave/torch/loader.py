@@ -16,7 +16,7 @@ from .. import _core
 from ..consumer import Consumer
 from ..cursor import Cursor
 from ..errors import EndOfData, Error, Invalid, Starved
-from ..settings import Value
+from ..settings import TABLE, Value
 from ..space import Place, Space, opened
 from . import fresh, leader, mesh as meshes, starved
 from .checkpoint import Checkpoint, Pins
@@ -90,7 +90,12 @@ class Loader:
         self.group, self._launch = group, launch
         self._mesh, self._dp, self._cp, self._sizes = mesh, dp, cp, dict(sizes or {})
         self._readers, self._tp_group = readers, tp_group
-        self._settings: Dict[str, Value] = {**settings, "rescale": rescale}
+        # Of the space, where the Loader opens it.
+        self._own: Dict[str, Value] = {} if self._given is not None else {
+            name: value for name, value in settings.items()
+            if name in TABLE and "consumer" not in TABLE[name].scopes}
+        self._settings: Dict[str, Value] = {name: value for name, value in settings.items() if name not in self._own}
+        self._settings["rescale"] = rescale
         if start is not None and start != "group":
             self._settings["start"] = start
         # Of a start without a state that says nothing else: what the group had then.
@@ -142,7 +147,7 @@ class Loader:
                 self._space = self._given
             else:
                 assert not isinstance(self._url, Space)
-                self._space = opened(self._url, mode, {}, None, self._open_timeout)
+                self._space = opened(self._url, mode, self._own, None, self._open_timeout)
         return self._space
 
     def _named_launch(self, place: meshes.Position) -> Optional[str]:

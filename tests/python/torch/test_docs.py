@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import tempfile
 import unittest
+from typing import Any
 
 import yaml
 
@@ -20,7 +21,7 @@ PRINTED = re.compile(r"^\s*print\(.*\)\s+# (.+?)(?:: \D.*)?$", re.MULTILINE)
 
 
 class Documents(unittest.TestCase):
-    def run_page(self, page):
+    def run_page(self, page: Any) -> Any:
         """The page's blocks in one process, with a folder of its own in place of /tmp."""
         folder = tempfile.mkdtemp(prefix="batchweave-docs-")
         self.addCleanup(shutil.rmtree, folder, ignore_errors=True)
@@ -37,29 +38,42 @@ class Documents(unittest.TestCase):
             self.assertIn(text, printed.getvalue().splitlines())
         return len(wanted)
 
-    def test_python_md(self):
+    def test_python_md(self) -> None:
         self.assertGreaterEqual(self.run_page("docs/python.md"), 5)
 
-    def test_training_md(self):
+    def test_training_md(self) -> None:
         self.assertGreaterEqual(self.run_page("docs/training.md"), 5)
 
-    def test_readme(self):
+    def test_readme(self) -> None:
         self.run_page("README.md")
+
+
+class Complaints(unittest.TestCase):
+    def test_each_test_that_is_named_is_there(self) -> None:
+        page = (ROOT / "docs" / "design" / "complaints.md").read_text(encoding="utf-8")
+        rows = [line for line in page.splitlines() if line.startswith("| ") and not line.startswith("| complaint")]
+        self.assertGreater(len(rows), 40)
+        for row in rows:
+            named = re.findall(r"`(test_\w+\.(?:py|c)): (test_\w+)`", row)
+            self.assertTrue(named, row)
+            for file, test in named:
+                texts = [path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob(file)]
+                self.assertTrue(any(f" {test}(" in text for text in texts), f"{file}: {test}")
 
 
 class Templates(unittest.TestCase):
     """What runs on a cluster cannot run here: that they are what the cluster reads, and name files that are there."""
 
-    def named_files(self, text):
+    def named_files(self, text: Any) -> None:
         for name in re.findall(r"examples/[\w/]+\.py", text):
             self.assertTrue((ROOT / name).is_file(), name)
 
-    def test_slurm(self):
+    def test_slurm(self) -> None:
         for path in sorted((ROOT / "examples" / "slurm").glob("*.sbatch")):
             subprocess.run(["bash", "-n", path], check=True)
             self.named_files(path.read_text(encoding="utf-8"))
 
-    def test_kubernetes(self):
+    def test_kubernetes(self) -> None:
         kinds = []
         for path in sorted((ROOT / "examples" / "kubernetes").glob("*.yaml")):
             text = path.read_text(encoding="utf-8")

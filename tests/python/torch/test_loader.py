@@ -119,6 +119,15 @@ class Items(Feed):
         steps = [scaled.step for _ in scaled]
         self.assertEqual(steps, [0, 0, 2, 2, 4, 4])
 
+    def test_settings_of_the_runtime(self) -> None:
+        """As Consumer takes them, where the Loader opens the space itself."""
+        self.space()
+        loader = Loader(self.url, dp=(0, 2), memory="8MiB", prefetch=2)
+        next(loader)
+        self.assertEqual(loader.consumer.space._settings["memory"], "8MiB")
+        with self.assertRaises(errors.Invalid):
+            next(Loader(batchweave.space(self.url), dp=(0, 2), memory="8MiB"))
+
     def test_device_without_cuda_warns_once(self) -> None:
         if torch.cuda.is_available():
             self.skipTest("there is CUDA")

@@ -12,7 +12,7 @@ EXAMPLE = pathlib.Path(__file__).resolve().parents[3] / "examples" / "gpt" / "ru
 
 
 class Training(unittest.TestCase):
-    def test_the_small_story(self):
+    def test_the_small_story(self) -> None:
         done = subprocess.run([sys.executable, EXAMPLE, "--small"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, text=True, timeout=900, env={**os.environ, "PYTHONPATH": ""},
                               check=False)

@@ -167,7 +167,8 @@ class Store(Feed):
         self.assertIn("of which 1 not finished", told["why"])
         self.assertTrue(told["pin waits"])
         # It can be written again: everything goes on, the data is what it would have been.
-        self.assertEqual((told["last"], told["exact"], told["again"], told["pins"]), ("the end", True, 0, ["meanwhile"]))
+        self.assertEqual([told[what] for what in ("last", "exact", "again", "pins")],
+                         ["the end", True, 0, ["meanwhile"]])
 
     def test_full_until_checkpoints_make_room(self) -> None:
         told = self.told("full")

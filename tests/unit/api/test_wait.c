@@ -236,11 +236,79 @@ static void test_follower_polls_seldom(void **state)
     scene_close(&w);
 }
 
+/* Every call that takes settings ends by them, and begins again once they are taken back. */
+static void test_settings_that_interrupt(void **state)
+{
+    (void)state;
+    scene w;
+    scene_open(&w, "2", "1", NULL);
+    bw_config *config = settings("mode", "write", "dp", "2", "d", "0", "launch", "1", NULL);
+    bw_space *space = NULL;
+    bw_producer *p = NULL;
+    bw_consumer *c = NULL;
+    bw_cursor *cursor = NULL;
+    bw_config_interrupt(NULL, 1);
+    bw_config_interrupt(config, 1);
+    const bw_status ended = BW_INTERRUPTED;
+    expect_status(&w, bw_space_init(w.runtime, w.url, config, w.error), ended);
+    expect_status(&w, bw_space_open(w.runtime, w.url, config, 0, &space, w.error), ended);
+    expect_status(&w, bw_producer_open(w.space, "p", config, BW_FOREVER, &p, w.error), ended);
+    expect_status(&w, bw_consumer_open(w.space, "job", config, NULL, BW_FOREVER, &c, w.error),
+                  ended);
+    expect_status(&w, bw_cursor_begin(w.space, config, NULL, BW_FOREVER, &cursor, w.error), ended);
+    expect_status(&w, bw_space_report(w.space, "info", config, no_line, NULL, w.error), ended);
+    bw_config_interrupt(config, 0);
+    expect_ok(&w, bw_space_open(w.runtime, w.url, config, BW_FOREVER, &space, w.error));
+    expect_ok(&w, bw_producer_open(space, "p", config, BW_FOREVER, &p, w.error));
+    expect_ok(&w, bw_consumer_open(space, "job", config, NULL, BW_FOREVER, &c, w.error));
+    /* What is open does not look at them any more. */
+    bw_config_interrupt(config, 1);
+    expect_ok(&w, bw_producer_finish(p, BW_FOREVER, w.error));
+    expect_ok(&w, bw_producer_close(p, 0, w.error));
+    bw_consumer_close(c);
+    bw_space_close(space);
+    bw_config_free(config);
+    scene_close(&w);
+}
+
+typedef struct opening {
+    scene *w;
+    bw_config *config;
+    bw_status status;
+} opening;
+
+static void *open_other_rank(void *context)
+{
+    opening *o = context;
+    bw_consumer *c = NULL;
+    o->status = bw_consumer_open(o->w->space, "job", o->config, NULL, BW_FOREVER, &c, o->w->error);
+    return NULL;
+}
+
+/* Rank 1 waits for a launch that never comes. */
+static void test_an_open_is_interrupted(void **state)
+{
+    (void)state;
+    scene w;
+    scene_open(&w, "2", "1", NULL);
+    opening o = {.w = &w, .config = settings("d", "1", "launch", "1", NULL)};
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, open_other_rank, &o), 0);
+    nap(30 * MS);
+    bw_config_interrupt(o.config, 1);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_int_equal(o.status, BW_INTERRUPTED);
+    bw_config_free(o.config);
+    scene_close(&w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_starved_says_why),
         cmocka_unit_test(test_interrupt),
+        cmocka_unit_test(test_settings_that_interrupt),
+        cmocka_unit_test(test_an_open_is_interrupted),
         cmocka_unit_test(test_full_stage_waits),
         cmocka_unit_test(test_follower_polls_seldom),
     };

@@ -87,11 +87,42 @@ static void waits_end_at_their_deadline(void **state)
     lock_destroy(&l);
 }
 
+static void *try_it(void *context)
+{
+    return lock_try(context) ? context : NULL;
+}
+
+static void *tried_elsewhere(lock *l)
+{
+    pthread_t thread;
+    void *got = NULL;
+    assert_int_equal(thread_start(&thread, "tries", try_it, l), BW_OK);
+    assert_int_equal(pthread_join(thread, &got), 0);
+    return got;
+}
+
+static void a_lock_may_be_tried(void **state)
+{
+    (void)state;
+    lock l;
+    assert_int_equal(lock_init(&l), BW_OK);
+    assert_true(lock_try(&l));
+    assert_null(tried_elsewhere(&l));
+    lock_release(&l);
+    lock_acquire(&l);
+    assert_null(tried_elsewhere(&l));
+    lock_release(&l);
+    assert_true(lock_try(&l));
+    lock_release(&l);
+    lock_destroy(&l);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(threads_hand_over_under_a_lock),
         cmocka_unit_test(waits_end_at_their_deadline),
+        cmocka_unit_test(a_lock_may_be_tried),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
