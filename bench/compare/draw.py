@@ -15,15 +15,17 @@ import matplotlib  # type: ignore[import-not-found, unused-ignore]
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt  # type: ignore[import-not-found, unused-ignore]  # noqa: E402
 
-# Okabe and Ito: told apart also by the colour-blind; marks and dashes tell lines apart without any colour.
-COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#F0E442"]
+# Okabe and Ito: told apart also by the colour-blind; grey for their yellow, which is lost on white. Marks and dashes
+# tell lines apart without any colour.
+COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#777777"]
 MARKS = ["o", "s", "^", "D", "v", "P", "X", "*"]
 DASHES: list[Any] = ["-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), (0, (1, 1)), (0, (5, 5))]
 MANY = 8
+CROWDED = 60   # letters below an axis
 
 
 def whiskers(series: dict[str, Any]) -> list[list[float]] | None:
-    if not series["low"]:
+    if not series["low"] or series["low"] == series["high"]:
         return None
     return [[y - low for y, low in zip(series["y"], series["low"])],
             [high - y for y, high in zip(series["y"], series["high"])]]
@@ -36,7 +38,8 @@ def draw_bars(axes: Any, plot: dict[str, Any]) -> None:
         places = [labels.index(str(x)) - 0.4 + width * (at + 0.5) for x in series["x"]]
         axes.bar(places, series["y"], width, label=series["label"], color=COLOURS[at % MANY], yerr=whiskers(series),
                  capsize=2, edgecolor="black", linewidth=0.5)
-    axes.set_xticks(range(len(labels)), labels)
+    crowded = sum(map(len, labels)) > CROWDED
+    axes.set_xticks(range(len(labels)), labels, rotation=25 if crowded else 0, ha="right" if crowded else "center")
 
 
 def draw_lines(axes: Any, plot: dict[str, Any]) -> None:

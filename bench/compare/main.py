@@ -50,11 +50,18 @@ def chosen(experiments: Sequence[Experiment], names: Sequence[str], mode: str) -
 class Progress:
     """What runs, and for how long still at most."""
 
-    def __init__(self, experiments: Sequence[Experiment], mode: str) -> None:
-        self.left = {experiment.id: registry.budget_s(experiment, mode) for experiment in experiments}
+    def __init__(self, experiments: Sequence[Experiment], mode: str, slack: float = 1) -> None:
+        self.left = {experiment.id: slack * registry.budget_s(experiment, mode) for experiment in experiments}
+        self.began: dict[str, float] = {}
+
+    def left_s(self, now: float) -> float:
+        """Of each that is under way what it has not used yet."""
+        return sum(max(0.0, left - (now - self.began.get(name, now))) for name, left in self.left.items())
 
     def tell(self, experiment: Experiment, what: str) -> None:
-        left = sum(self.left.values())
+        now = time.monotonic()
+        self.began.setdefault(experiment.id, now)
+        left = self.left_s(now)
         print(f"bench: {experiment.id} {experiment.name}: {what} (at most {left / 60:.1f} min left)", file=sys.stderr,
               flush=True)
 
@@ -99,7 +106,7 @@ def verdicts(experiment: Experiment, record: "dict[str, Any] | None", counted_on
 def run_all(wanted: Sequence[Experiment], options: argparse.Namespace, store: raw.Store) -> int:
     """The number of experiments that were not completed."""
     of: dict[str, Any] = {"commit": raw.commit(), "code": raw.code(), "machine": machine.describe()}
-    progress, stopped = Progress(wanted, options.mode), 0
+    progress, stopped = Progress(wanted, options.mode, options.slack), 0
     if options.mode != "gate" and (options.again or not limits.done(store, options.mode, of["code"])):
         print("bench: limits of the machine", file=sys.stderr)
         context.prepare(frozenset({"release"}))

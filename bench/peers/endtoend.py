@@ -20,6 +20,7 @@ import side
 from processes import Program, descendants, end_at_term, title
 
 SKIP = 2             # steps until all is warm
+KILL_AHEAD = 4       # times what the trainer takes
 TIMEOUT_S = 400.0
 
 
@@ -31,8 +32,9 @@ class Producers:
     def __init__(self, settings: side.Settings) -> None:
         self.settings, self.restarts = settings, 0
         shards = settings["world"] * settings["workers"]
-        # Whole steps for each; the trainer stops before them all.
-        self.plan = {**settings, "shards": shards, "batches": -(-settings["steps"] // shards)}
+        # Whole steps for each; the trainer stops before them all. One that is to be killed must not have ended before.
+        wanted = settings["steps"] * (1 if settings["kill_at"] is None else KILL_AHEAD)
+        self.plan = {**settings, "shards": shards, "batches": -(-wanted // shards)}
         self._prepare()
         self.all: list[Program] = []
         self.ended: list[Program] = []
@@ -218,6 +220,8 @@ def measure(settings: side.Settings) -> dict[str, Any]:
                                 "made_over_read": told["made"] / told["read"]}
                 shown["producers started again"] = beside.restarts
             if settings["kill_at"] is not None:
+                if not killed:
+                    raise RuntimeError("nothing was there to be killed: the run says nothing")
                 shown["killed"] = killed
                 shown["what the job said"] = next((rank.reason() for rank in ranks if rank.code() not in (None, 0)),
                                                   "")[:300] if not figures["survived"] else "it went on"

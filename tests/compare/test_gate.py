@@ -131,6 +131,19 @@ class Command(unittest.TestCase):
         self.assertEqual((code, len(printed.splitlines())), (0, 2))
 
 
+class Time(unittest.TestCase):
+    def test_what_is_left(self):
+        """Goes down while one runs, and by what one did not need."""
+        first, second = (fixed.experiment(id=name, budget=Budget(quick_s=10, full_s=100)) for name in ("E1", "E2"))
+        progress = main.Progress([first, second], "quick", 2)
+        self.assertEqual(progress.left_s(5.0), 40)
+        progress.began["E1"] = 5.0
+        self.assertEqual(progress.left_s(8.0), 37)
+        self.assertEqual(progress.left_s(50.0), 20)
+        progress.done(first)
+        self.assertEqual(progress.left_s(50.0), 20)
+
+
 class There(unittest.TestCase):
     """Of the experiments in the tree."""
 

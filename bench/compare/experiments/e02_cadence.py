@@ -85,7 +85,8 @@ def conflicts(policy: str, producers: int, results: Results) -> Spread | None:
 
 
 def over_producers(figure: str, results: Results) -> list[Series]:
-    return [Series(policy, *results.along(figure, policy, "producers", case="virtual")) for policy in POLICIES]
+    return [Series(policy, *results.along(figure, policy, "producers", case="virtual"))
+            for policy in reversed(POLICIES)]
 
 
 def in_the_loop(results: Results) -> list[Series]:
