@@ -23,7 +23,7 @@ WHY = {
 
 
 def side(context: Context, system: str, workload: str, folder: str, kill: bool = False) -> Side:
-    steps = context.pick(80, 8)
+    steps = context.pick(60, 8)
     settings: dict[str, Any] = {"system": system, "workload": workload, "steps": steps, "world": 2, "workers": 1,
                                 "kill_at": steps // 4 if kill else None, "folder": folder}
     return Side(system, [context.python("package"), context.peer("endtoend")], settings=settings,
