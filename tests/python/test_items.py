@@ -4,6 +4,7 @@
 
 import gc
 import unittest
+from typing import Any
 
 import numpy as np
 import safetensors.numpy
