@@ -5,6 +5,7 @@
 import gc
 import sys
 import unittest
+from typing import Any
 
 import numpy as np
 import safetensors.numpy

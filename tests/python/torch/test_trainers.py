@@ -82,7 +82,7 @@ class Trainers(Feed):
                 seen.append(x.tolist())
                 return {"loss": (x.float() @ self.weight).mean()}
 
-        class Trainer(hf.LoaderMixin, transformers.Trainer):  # type: ignore[misc, name-defined]
+        class Trainer(hf.LoaderMixin, transformers.Trainer):  # type: ignore[misc, unused-ignore]
             pass
 
         def trainer(launch: str, steps: int) -> Any:
@@ -112,7 +112,7 @@ class Trainers(Feed):
 
         seen: List[Any] = []
 
-        class Model(pl.LightningModule):  # type: ignore[misc]
+        class Model(pl.LightningModule):  # type: ignore[misc, unused-ignore]
             def __init__(self) -> None:
                 super().__init__()
                 self.weight = torch.nn.Parameter(torch.zeros(2))
