@@ -70,6 +70,20 @@ static void check_objects(const bw_config *config)
     PROMISE(for_report.timeout_ns >= 0 && for_report.prefix != NULL);
 }
 
+/* What fails under an interrupt was interrupted; once it is taken back, nothing is. */
+static void check_interrupt(bw_config *config)
+{
+    bw_error error = {.code = BW_OK};
+    bw_config_interrupt(config, 1);
+    PROMISE(config_check_stop(config, &error) == BW_INTERRUPTED);
+    check_told(BW_INTERRUPTED, &error);
+    PROMISE(config_ended(config, BW_IO, &error) == BW_INTERRUPTED);
+    PROMISE(config_ended(config, BW_OK, &error) == BW_OK);
+    bw_config_interrupt(config, 0);
+    PROMISE(config_ended(config, BW_IO, &error) == BW_IO);
+    PROMISE(atomic_load(config_stop(config)) == 0);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     bw_config *config = bw_config_new();
@@ -88,6 +102,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         size -= taken;
     }
     check_objects(config);
+    check_interrupt(config);
     bw_config_free(config);
     return 0;
 }
