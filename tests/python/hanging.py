@@ -8,6 +8,7 @@ No stand-in for a real one (tests/servers has those): it is for waits, and knows
 import http.server
 import threading
 import urllib.parse
+from typing import Any, Callable, Dict, List, Optional
 from xml.sax.saxutils import escape
 
 
@@ -15,16 +16,17 @@ class Server(http.server.ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 128  # an open comes with a dozen connections at once
 
-    def handle_error(self, request, client_address):
+    def handle_error(self, request: object, client_address: object) -> None:
         """Whoever asked does not wait for the answer any more."""
 
 
 class Store:
     """`hangs` (method, path) -> bool says which requests are not answered; `held` is set once one was not."""
 
-    def __init__(self):
-        self.objects, self.lock = {}, threading.Lock()
-        self.hangs = lambda method, path: False
+    def __init__(self) -> None:
+        self.objects: Dict[str, bytes] = {}
+        self.lock = threading.Lock()
+        self.hangs: Callable[[str, str], bool] = lambda method, path: False
         self.held, self.released = threading.Event(), threading.Event()
         handler = type("Handler", (Handler,), {"store": self})
         self.server = Server(("127.0.0.1", 0), handler)
@@ -32,23 +34,23 @@ class Store:
         self.thread.start()
 
     @property
-    def settings(self):
+    def settings(self) -> Dict[str, Any]:
         """Of a namespace here."""
         return {"endpoint": f"http://127.0.0.1:{self.server.server_address[1]}", "region": "here", "style": "path",
                 "anonymous": True}
 
-    def hang(self, method, word=""):
+    def hang(self, method: str, word: str = "") -> None:
         """From now on, requests of `method` with `word` in their path are not answered."""
         self.held.clear()
         self.hangs = lambda m, path: m == method and word in path
 
-    def answer(self):
+    def answer(self) -> None:
         """From now on, again; those that were not answered are cut off, and nothing of them was done."""
         self.hangs = lambda method, path: False
         self.released.set()
         self.released = threading.Event()
 
-    def close(self):
+    def close(self) -> None:
         self.answer()
         self.server.shutdown()
         self.server.server_close()
@@ -60,10 +62,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
     wbufsize = -1  # head and body in one packet: the second would wait for the first one's acknowledgement
     store: Store
 
-    def log_message(self, *_):
+    def log_message(self, *_: object) -> None:
         pass
 
-    def begin(self):
+    def begin(self) -> Optional[bytes]:
         """The body; None: this one hung, and is not to be answered."""
         body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
         released = self.store.released
@@ -74,7 +76,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             return None
         return body
 
-    def tell(self, status, body=b"", **headers):
+    def tell(self, status: int, body: bytes = b"", **headers: str) -> None:
         self.send_response(status)
         for name, value in headers.items():
             self.send_header(name.replace("_", "-"), value)
@@ -83,14 +85,14 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if self.command != "HEAD":
             self.wfile.write(body)
 
-    def fail(self, status, code):
+    def fail(self, status: int, code: str) -> None:
         self.tell(status, f"<Error><Code>{code}</Code><Message>{code}</Message></Error>".encode())
 
     @property
-    def key(self):
+    def key(self) -> str:
         return urllib.parse.unquote(urllib.parse.urlsplit(self.path).path)
 
-    def do_PUT(self):
+    def do_PUT(self) -> None:
         body = self.begin()
         if body is None:
             return
@@ -103,7 +105,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         else:
             self.tell(200, ETag='"x"')
 
-    def do_GET(self):
+    def do_GET(self) -> None:
         if self.begin() is None:
             return
         query = urllib.parse.parse_qs(urllib.parse.urlsplit(self.path).query)
@@ -123,14 +125,14 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     do_HEAD = do_GET
 
-    def do_DELETE(self):
+    def do_DELETE(self) -> None:
         if self.begin() is None:
             return
         with self.store.lock:
             self.store.objects.pop(self.key, None)
         self.tell(204)
 
-    def list(self, query):
+    def list(self, query: Dict[str, List[str]]) -> None:
         folder = self.key.rstrip("/") + "/"
         prefix, after = query.get("prefix", [""])[0], query.get("start-after", [""])[0]
         with self.store.lock:

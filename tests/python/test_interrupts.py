@@ -7,6 +7,7 @@ import signal
 import threading
 import time
 import unittest
+from typing import Any, Callable, Dict, List, Tuple
 
 import batchweave as bw
 from hanging import Store
@@ -17,7 +18,7 @@ CTRL_C_SECONDS = 0.2 * 5
 
 
 class Hanging(Case):
-    def setUp(self):
+    def setUp(self) -> None:
         super().setUp()
         # What started this may have had it ignored, as shells do for what runs behind them.
         self.addCleanup(signal.signal, signal.SIGINT, signal.signal(signal.SIGINT, signal.default_int_handler))
@@ -26,20 +27,22 @@ class Hanging(Case):
         self.url = "s3://bucket/run"
         self.opens = {"request_timeout": 60, "retry_limit": 60, "hedge": False, **self.store.settings}
 
-    def init(self, **settings):
-        bw.init(self.url, dp=1, producers=1, **settings, **self.opens)
+    def init(self, dp: int = 1, cp: int = 1, producers: int = 1, **settings: Any) -> str:
+        bw.init(self.url, dp=dp, cp=cp, producers=producers, **settings, **self.opens)
+        return self.url
 
-    def producer(self, id="p0", **settings):
+    def producer(self, id: str = "p0", **settings: Any) -> bw.Producer:
         return bw.Producer(self.url, id, kind="raw", policy="naive", **settings, **self.opens)
 
-    def consumer(self, **settings):
+    def consumer(self, **settings: Any) -> bw.Consumer:
         return bw.Consumer(self.url, dp=(0, 1), **settings, **self.opens)
 
-    def interrupted(self, call):
+    def interrupted(self, call: Callable[[], object]) -> None:
         """Ctrl-C once the store holds a request that it will not answer; KeyboardInterrupt in time."""
-        sent, over = [], threading.Event()
+        sent: List[float] = []
+        over = threading.Event()
 
-        def send():
+        def send() -> None:
             # What an earlier call left alone may hold a request, too.
             while not over.is_set() and not self.store.held.wait(0.01):
                 continue
@@ -58,12 +61,12 @@ class Hanging(Case):
 
 
 class Opens(Hanging):
-    def test_init(self):
+    def test_init(self) -> None:
         self.store.hang("PUT")
         self.interrupted(self.init)
         self.init()
 
-    def test_space(self):
+    def test_space(self) -> None:
         self.init()
         for method, word in (("GET", "genesis"), ("GET", "manifest"), ("PUT", "")):
             with self.subTest(method + word):
@@ -71,7 +74,7 @@ class Opens(Hanging):
                 self.interrupted(lambda: bw.Space(self.url, mode="write", **self.opens))
                 bw.Space(self.url, mode="write", **self.opens).close()
 
-    def test_producer(self):
+    def test_producer(self) -> None:
         """The next open of the id in the same process is never fenced by what was interrupted."""
         self.init()
         with bw.Space(self.url, mode="write", **self.opens) as space:
@@ -84,7 +87,7 @@ class Opens(Hanging):
                         p.write([[b"x"]], offset=n + 1)
                         p.flush(urgent=True, timeout=60)
 
-    def test_consumer(self):
+    def test_consumer(self) -> None:
         self.init()
         with self.producer() as p:
             p.write([[b"x"]], offset=1)
@@ -96,7 +99,7 @@ class Opens(Hanging):
                 with bw.Consumer(space, dp=(0, 1), group="job", launch=method + "again") as c:
                     self.assertEqual(bytes(c.next(60)), b"x")
 
-    def test_begin(self):
+    def test_begin(self) -> None:
         self.init()
         with bw.Space(self.url, **self.opens) as space:
             self.store.hang("GET", "manifest")
@@ -107,18 +110,18 @@ class Opens(Hanging):
 class Calls(Hanging):
     """On what is open: a call that may not be asked again is left alone, and the handle still closes."""
 
-    def setUp(self):
+    def setUp(self) -> None:
         super().setUp()
         self.init(max_lag=8)
         with self.producer("before") as p:
             p.write([[b"x"]], offset=1)
             p.flush(urgent=True, timeout=60)
 
-    def test_space(self):
+    def test_space(self) -> None:
         with self.consumer(group="job", launch="1") as c:
             c.next(60)
             cursor = c.cursor
-        calls = {
+        calls: Dict[str, Tuple[str, str, Callable[[bw.Space], object]]] = {
             "item": ("GET", "data", lambda s: s.item(0)),
             "samples": ("GET", "manifest", lambda s: s.samples(0)),
             "info": ("GET", "manifest", lambda s: s.info()),
@@ -138,11 +141,17 @@ class Calls(Hanging):
                 self.interrupted(lambda: call(space))
                 space.close()
 
-    def test_producer(self):
-        calls = {"flush": lambda p: p.flush(urgent=True, timeout=60),
-                 "finish": lambda p: p.finish(timeout=60),
-                 "poll": lambda p: [p.poll(60) for _ in range(100)],
-                 "write": lambda p: [p.write([[b"y" * 600000]], offset=n, timeout=60) for n in range(2, 9)]}
+    def test_producer(self) -> None:
+        def write_much(p: bw.Producer) -> None:
+            for n in range(2, 9):
+                p.write([[b"y" * 600000]], offset=n, timeout=60)
+
+        calls: Dict[str, Callable[[bw.Producer], object]] = {
+            "flush": lambda p: p.flush(urgent=True, timeout=60),
+            "finish": lambda p: p.finish(timeout=60),
+            "poll": lambda p: [p.poll(60) for _ in range(100)],
+            "write": write_much,
+        }
         for name, call in calls.items():
             with self.subTest(name):
                 p = self.producer(name, staged_bytes=1 << 20)
@@ -151,7 +160,7 @@ class Calls(Hanging):
                 self.interrupted(lambda: call(p))
                 p.close()
 
-    def test_consumer(self):
+    def test_consumer(self) -> None:
         with self.consumer(group="job", launch="1") as c:
             c.next(60)
             for name, call in {"pin": lambda: c.pin("one", c.cursor),
@@ -161,7 +170,7 @@ class Calls(Hanging):
                     self.store.hang("PUT", "manifest")
                     self.interrupted(call)
 
-    def test_next(self):
+    def test_next(self) -> None:
         self.store.hang("GET", "data")
         c = self.consumer()
         self.interrupted(lambda: c.next(60))

@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 import unittest
+from typing import Callable
 
 import batchweave as bw
 from batchweave import errors
@@ -20,7 +21,7 @@ BLOCKS_MAX = 500
 
 
 class Usage:
-    def __init__(self):
+    def __init__(self) -> None:
         gc.collect()
         self.blocks = sys.getallocatedblocks()
         with open("/proc/self/statm", encoding="ascii") as file:
@@ -30,7 +31,7 @@ class Usage:
 
 
 class Leaks(Case):
-    def assert_nothing_grows(self, operation, first, then):
+    def assert_nothing_grows(self, operation: Callable[[int], None], first: int, then: int) -> None:
         operation(first)
         before = Usage()
         operation(then)
@@ -44,11 +45,11 @@ class Leaks(Case):
         self.assertLess(after.memory - before.memory, MEMORY_MAX)
         self.assertLess(after.blocks - before.blocks, BLOCKS_MAX)
 
-    def test_items(self):
+    def test_items(self) -> None:
         self.init(items=100)
         self.raw_steps(1000, items=100)
 
-        def read(items):
+        def read(items: int) -> None:
             with bw.Consumer(self.url) as c:
                 for _ in range(items):
                     item = c.next(60)
@@ -59,33 +60,33 @@ class Leaks(Case):
 
         self.assert_nothing_grows(read, 5000, 100000 if FULL else 20000)
 
-    def test_opens(self):
+    def test_opens(self) -> None:
         self.init()
         self.raw_steps(3)
 
-        def cycle(times):
+        def cycle(times: int) -> None:
             for _ in range(times):
                 with bw.Space(self.url, mode="read") as s, bw.Consumer(s) as c:
                     c.next(60), c.cursor, s.info(), s.item(0)
 
         self.assert_nothing_grows(cycle, 50, 100000 if FULL else 150)
 
-    def test_opens_that_fail(self):
+    def test_opens_that_fail(self) -> None:
         self.init()
         self.raw_steps(1)
 
-        def cycle(times):
+        def cycle(times: int) -> None:
             for _ in range(times):
-                for place, settings in ((self.url, {"dp": (5, 3)}), (self.url + "none", {"dp": (0, 1)})):
+                for place, dp in ((self.url, (5, 3)), (self.url + "none", (0, 1))):
                     with self.assertRaises(errors.Error):
-                        bw.Consumer(place, **settings)
+                        bw.Consumer(place, dp=dp)
 
         self.assert_nothing_grows(cycle, 50, 50000 if FULL else 150)
 
-    def test_producers(self):
+    def test_producers(self) -> None:
         self.init()
 
-        def cycle(times):
+        def cycle(times: int) -> None:
             with bw.Space(self.url, mode="write", durable=False) as space:
                 for _ in range(times):
                     with bw.Producer(space, "p0", kind="raw", policy="naive") as p:
@@ -95,10 +96,10 @@ class Leaks(Case):
 
         self.assert_nothing_grows(cycle, 50, 100000 if FULL else 150)
 
-    def test_batches(self):
+    def test_batches(self) -> None:
         self.init()
 
-        def write(times):
+        def write(times: int) -> None:
             with self.producer(kind="samples") as p:
                 for _ in range(times):
                     p.write([[[{"k": b"v" * 100}, {"k": b"w"}]]], offset=p.resume_offset + 1)

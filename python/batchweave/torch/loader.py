@@ -16,7 +16,7 @@ from .. import _core
 from ..consumer import Consumer
 from ..cursor import Cursor
 from ..errors import EndOfData, Error, Invalid, Starved
-from ..settings import TABLE, Value
+from ..settings import Value, table
 from ..space import Place, Space, opened
 from . import fresh, leader, mesh as meshes, starved
 from .checkpoint import Checkpoint, Pins
@@ -93,7 +93,7 @@ class Loader:
         # Of the space, where the Loader opens it.
         self._own: Dict[str, Value] = {} if self._given is not None else {
             name: value for name, value in settings.items()
-            if name in TABLE and "consumer" not in TABLE[name].scopes}
+            if name in table() and "consumer" not in table()[name].scopes}
         self._settings: Dict[str, Value] = {name: value for name, value in settings.items() if name not in self._own}
         self._settings["rescale"] = rescale
         if start is not None and start != "group":
