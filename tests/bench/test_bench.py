@@ -7,6 +7,7 @@
 
 import json
 import os
+import pathlib
 import shutil
 import subprocess
 import sys
@@ -143,6 +144,11 @@ class Bench(unittest.TestCase):
             if row["judged"] == "ratio":
                 self.assertGreater(row["ratio"], 0)
         self.check_lifecycle({row["name"]: row for row in rows if row["name"].startswith("lifecycle.")})
+
+    def test_the_table_of_the_documentation_knows_each_row(self):
+        sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "bench"))
+        import table
+        self.assertEqual(sorted(table.WHAT), sorted(ROWS))
 
     def test_text_of_one_group(self):
         lines = self.run_bench("--quick", "limits").stdout.splitlines()
