@@ -112,7 +112,8 @@ class Calls(Hanging):
 
     def setUp(self) -> None:
         super().setUp()
-        self.init(max_lag=8)
+        # More producers than finish here: a finish that was interrupted may be done all the same, and must not seal.
+        self.init(producers=9, max_lag=8)
         with self.producer("before") as p:
             p.write([[b"x"]], offset=1)
             p.flush(urgent=True, timeout=60)
