@@ -464,7 +464,7 @@ SECTIONS: List[Section] = [
             programs(["python3", "tests/inject/run.py"], show=80),
             programs(["python3", "tests/inject/run.py", "--full"], show=80)),
     Section("simulator", "fresh seeds of the simulator, old ones, a month, one trace on every build", 8, 75,
-            simulator_section(5000, 4), simulator_section(20000, 50)),
+            simulator_section(4000, 4), simulator_section(20000, 50)),
     Section("mutants", "planted mutants: each must be noticed", 6, 30,
             programs(["sim/mutants", "--sample", "24"], show=26),
             programs(["sim/mutants"], show=80)),
