@@ -442,7 +442,7 @@ SECTIONS: List[Section] = [
     # The first tier has clang's warnings as errors from the thread sanitizer's build.
     Section("clang", "clang, without sanitizers, unit suites", 0, 10,
             suites_of_build("clang", CLANG, UNIT_SUITES)),
-    # The simulator's own tests take half as long as all others together: the second tier's.
+    # The simulator's own tests take a third as long as all others together: the second tier's.
     Section("asan", "address and undefined-behaviour sanitizers, every suite but the simulator's", 14, 20,
             suites_of_build("gcc", ASAN, [suite for suite in SUITES if suite != "sim"]),
             suites_of_build("gcc", ASAN, SUITES)),
