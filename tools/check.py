@@ -18,8 +18,9 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
-from typing import Callable, List, Sequence
+from typing import Callable, List
 
 from testrun import ROOT, Count, OverBudget, Run, counted, excerpt, self_test, tail, tell_skipped
 
@@ -427,7 +428,7 @@ class Section:
     minutes_full: float
     run: Callable
     run_full: Callable = None
-    ahead: Sequence[str] = ()  # fetches what it takes, while other sections run
+    beside: bool = False  # the others
 
 
 SECTIONS: List[Section] = [
@@ -435,16 +436,16 @@ SECTIONS: List[Section] = [
             programs(["python3", "tools/check.py", "--self-test"],
                      ["tools/layers", "--self-test"], ["tools/layers"],
                      ["tools/tidy", "--self-test"], ["tools/tidy"])),
-    Section("format", "clang-format of every C file", 2, 2, format_section),
+    Section("format", "clang-format of every C file", 4, 4, format_section),
     Section("static", "clang-tidy and cppcheck of what was changed", 6, 6, static_section),
     Section("gcc", "gcc, warnings are errors, every suite", 10, 15,
             suites_of_build("gcc", GCC, SUITES + ["abi", "bench"])),
     # The first tier has clang's warnings as errors from the thread sanitizer's build.
     Section("clang", "clang, without sanitizers, unit suites", 0, 10,
             suites_of_build("clang", CLANG, UNIT_SUITES)),
-    # The simulator's own tests take a third as long as all others together: the second tier's.
-    Section("asan", "address and undefined-behaviour sanitizers, every suite but the simulator's", 14, 20,
-            suites_of_build("gcc", ASAN, [suite for suite in SUITES if suite != "sim"]),
+    # Those of the simulator and of the command take as long as all others together: the second tier's.
+    Section("asan", "address and undefined-behaviour sanitizers: every suite but sim and cli", 14, 20,
+            suites_of_build("gcc", ASAN, [suite for suite in SUITES if suite not in ("sim", "cli")]),
             suites_of_build("gcc", ASAN, SUITES)),
     Section("tsan", "clang, warnings are errors, thread sanitizer: what has threads", 9, 20,
             suites_of_build("clang", TSAN, THREADED_SUITES)),
@@ -452,7 +453,7 @@ SECTIONS: List[Section] = [
             coverage_section),
     Section("fuzz", "libFuzzer on every decoder, 3 s each; coverage of each by its corpus", 8, 60,
             fuzz_section(3, 10**6), fuzz_section(100, 10**8)),
-    Section("independent", "in plain Python: decoder, golden files, judge; harness of the experiments", 2, 2,
+    Section("independent", "in plain Python: decoder, golden files, judge; harness of the experiments", 4, 4,
             programs(["python3", "tests/independent/test_golden.py"],
                      ["python3", "-B", "-m", "unittest", "discover", "-s", "tests/compare"])),
     Section("experiments", "what of tools/bench is exact: counters, virtual time", 4, 4,
@@ -464,7 +465,7 @@ SECTIONS: List[Section] = [
             programs(["python3", "tests/inject/run.py"], show=80),
             programs(["python3", "tests/inject/run.py", "--full"], show=80)),
     Section("simulator", "fresh seeds of the simulator, old ones, a month, one trace on every build", 8, 75,
-            simulator_section(4000, 4), simulator_section(20000, 50)),
+            simulator_section(3000, 4), simulator_section(20000, 50)),
     Section("mutants", "planted mutants: each must be noticed", 6, 30,
             programs(["sim/mutants", "--sample", "24"], show=26),
             programs(["sim/mutants"], show=80)),
@@ -482,12 +483,12 @@ SECTIONS: List[Section] = [
             programs(["python3", "tools/stores", "check", "--quick"], show=20)),
     Section("stores", "real object stores: also certificates, kills, roles, stores that break their promise", 0, 30,
             programs(["python3", "tools/stores", "check"], show=60)),
-    Section("python", "the Python package: mypy --strict, tests beside torch, a wheel for other machines", 12, 60,
+    Section("python", "the Python package: mypy --strict, tests beside torch, a wheel for other machines", 30, 60,
             programs(["python3", "tools/python", "types"], ["python3", "tools/python", "test"],
                      ["python3", "tools/wheel", "test"], show=8),
             programs(["python3", "tools/python", "types"], ["python3", "tools/python", "test", "--full"],
                      ["python3", "tools/python", "sanitized"], ["python3", "tools/wheel", "test"], show=8),
-            ahead=["python3", "tools/python"]),
+            beside=True),
     Section("training", "real models in real jobs: killed, set back, resized; video; reinforcement learning", 0, 15,
             programs(*(["python3", "tools/python", "run", f"examples/{name}/run.py"]
                        for name in ("gpt", "video", "rl")), show=20)),
@@ -526,19 +527,42 @@ def run_section(section, full):
     return run.count, spent
 
 
+class Beside:
+    """A section in a process of its own, from the start, while the others run: it mostly waits."""
+
+    def __init__(self, section, full):
+        self.output = tempfile.TemporaryFile("w+", errors="replace")
+        self.process = subprocess.Popen(
+            [sys.executable, __file__, "--full" if full else "--only", section.name], cwd=ROOT,
+            stdin=subprocess.DEVNULL, stdout=self.output, stderr=subprocess.STDOUT)
+
+    def result(self):
+        """Waits for it, and tells what it told; its count and its minutes."""
+        code = self.process.wait()
+        self.output.seek(0)
+        told, _, summary = self.output.read().partition("\nsection ")
+        print(told, end="", flush=True)
+        row = re.search(r"^\S+ +([\d.]+) +(\d+) +(\d+)$", summary, re.MULTILINE)
+        if row is None or (code != 0) != (row.group(3) != "0"):
+            print(f"    FAILED: exit {code}\n{tail(summary)}", flush=True)
+            return Count(failed=1), 0.0
+        skipped = re.search(r"(\d+) skipped$", summary.rstrip())
+        return Count(int(row.group(2)), int(row.group(3)), int(skipped.group(1)) if skipped else 0), float(row.group(1))
+
+    def end(self):
+        self.process.terminate()
+        self.process.wait()
+        self.output.close()
+
+
 @contextlib.contextmanager
-def ahead_of(sections):
-    """Fetching for these sections meanwhile. What fails is done again by its section, which tells why."""
-    fetching = [subprocess.Popen(section.ahead, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                                 stderr=subprocess.DEVNULL, start_new_session=True)
-                for section in sections if section.ahead and len(sections) > 1]
+def started_beside(sections, full):
+    started = {section.name: Beside(section, full) for section in sections if section.beside and len(sections) > 1}
     try:
-        yield
+        yield started
     finally:
-        for process in fetching:
-            if process.poll() is None:
-                os.killpg(process.pid, signal.SIGTERM)
-            process.wait()
+        for one in started.values():
+            one.end()
 
 
 PROOF_BEGIN = "<!-- the last complete tools/check --full -->"
@@ -581,17 +605,20 @@ def main():
             parser.error(f"no section {chosen}; --list shows them")
     else:
         sections = [section for section in SECTIONS if full or section.minutes > 0]
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # ends what it started, too
     total = Count()
     rows = []
-    with ahead_of(sections):
+    began = time.monotonic()
+    with started_beside(sections, full) as beside:
         for section in sections:
-            count, spent = run_section(section, full or section.minutes == 0)
+            one = beside.get(section.name)
+            count, spent = one.result() if one else run_section(section, full or section.minutes == 0)
             total.add(count)
             rows.append((section, count, spent))
     print("\nsection        min  passed failed")
     for section, count, spent in rows:
         print(f"{section.name:12} {spent:5.1f} {count.passed:7} {count.failed:6}")
-    spent = sum(spent for _, _, spent in rows)
+    spent = (time.monotonic() - began) / 60
     if not full and spent > FIRST_TIER_MINUTES:
         total.failed += 1
         print(f"FAILED: {spent:.1f} min in all, of a budget of {FIRST_TIER_MINUTES}")

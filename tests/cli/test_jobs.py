@@ -131,7 +131,7 @@ class TwoAtOnce(Jobs):
         self.begin("--max-lag", self.MAX_LAG)
         words = {name: ["--pin-every", every, "--keep", keep] for name, (every, keep) in self.EVERY.items()}
         jobs = [self.start(*self.words("quick", 4, *words["quick"])),
-                self.start(*self.words("slow", 2, *words["slow"], "--step-ms", 10))]
+                self.start(*self.words("slow", 2, *words["slow"], "--step-ms", 40))]
         self.wait_for("both groups", lambda: len(self.groups()) == 2)
         return jobs + [self.start("produce", self.url, "--id", "p", f"frames:{self.write_frames('p', self.frames)}")]
 
@@ -160,7 +160,7 @@ class TwoAtOnce(Jobs):
             self.run_cli("verify", self.url, "--deep")
         for process in processes:
             self.finish(process)
-        self.assertGreater(len(swept), 2, "gc met no job at work")
+        self.assertGreater(len(swept), 1, "gc met no job at work")
         for name in self.EVERY:
             self.assertEqual(self.got(name), self.global_batches(), name)
         self.assertEqual(self.check_stand(), {"quick": [60], "slow": [56, 58, 60]})
