@@ -428,7 +428,7 @@ class Section:
     minutes_full: float
     run: Callable
     run_full: Callable = None
-    beside: bool = False  # the others
+    beside: str = ""  # begins with that section, beside it and those after it
 
 
 SECTIONS: List[Section] = [
@@ -488,7 +488,7 @@ SECTIONS: List[Section] = [
                      ["python3", "tools/wheel", "test"], show=8),
             programs(["python3", "tools/python", "types"], ["python3", "tools/python", "test", "--full"],
                      ["python3", "tools/python", "sanitized"], ["python3", "tools/wheel", "test"], show=8),
-            beside=True),
+            beside="independent"),
     Section("training", "real models in real jobs: killed, set back, resized; video; reinforcement learning", 0, 15,
             programs(*(["python3", "tools/python", "run", f"examples/{name}/run.py"]
                        for name in ("gpt", "video", "rl")), show=20)),
@@ -528,12 +528,12 @@ def run_section(section, full):
 
 
 class Beside:
-    """A section in a process of its own, from the start, while the others run: it mostly waits."""
+    """A section in a process of its own, while others run that mind neither load nor company: it mostly waits."""
 
     def __init__(self, section, full):
         self.output = tempfile.TemporaryFile("w+", errors="replace")
         self.process = subprocess.Popen(
-            [sys.executable, __file__, "--full" if full else "--only", section.name], cwd=ROOT,
+            [sys.executable, str(ROOT / "tools" / "check.py"), "--full" if full else "--only", section.name], cwd=ROOT,
             stdin=subprocess.DEVNULL, stdout=self.output, stderr=subprocess.STDOUT)
 
     def result(self):
@@ -553,16 +553,6 @@ class Beside:
         self.process.terminate()
         self.process.wait()
         self.output.close()
-
-
-@contextlib.contextmanager
-def started_beside(sections, full):
-    started = {section.name: Beside(section, full) for section in sections if section.beside and len(sections) > 1}
-    try:
-        yield started
-    finally:
-        for one in started.values():
-            one.end()
 
 
 PROOF_BEGIN = "<!-- the last complete tools/check --full -->"
@@ -609,8 +599,13 @@ def main():
     total = Count()
     rows = []
     began = time.monotonic()
-    with started_beside(sections, full) as beside:
+    with contextlib.ExitStack() as stack:
+        beside = {}
         for section in sections:
+            for other in sections:
+                if other.beside == section.name:
+                    beside[other.name] = Beside(other, full)
+                    stack.callback(beside[other.name].end)
             one = beside.get(section.name)
             count, spent = one.result() if one else run_section(section, full or section.minutes == 0)
             total.add(count)

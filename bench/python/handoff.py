@@ -9,8 +9,10 @@ In turns, medians of the rounds with the least and the greatest of them:
 
   next            Consumer.next of an item that was read ahead and verified; letting go of it (a thread of the
                   library unmaps it); the least that is possible (mmap and frombuffer, nothing verified); a
-                  DataLoader with one worker and prefetch_factor=4. `next` is measured where the item is ready:
-                  what a trainer waits when its data is late is `wait`.
+                  DataLoader with one worker and prefetch_factor=4. `next` is measured where the item is ready,
+                  `rested` where all that was begun is, too: with steps that take longer than reading. There the
+                  window is small, and half of the calls wake a thread that refills it. What a trainer waits when
+                  its data is late is `wait`.
   loader          batchweave.torch.Loader beside it, which makes tensors of it
   copy            read into memory that the caller lent (a pinned ring), and verified, beside preadv of the
                   same files into such a ring, unverified: bytes a second
@@ -24,6 +26,7 @@ A JSON line a row, as `batchweave bench` has them; ratio: by which factor, or sh
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import mmap
 import os
@@ -44,6 +47,7 @@ NAMES = {KB100: "100KB", MB1: "1MB", MB10: "10MB"}
 ITEMS = {KB100: 2000, MB1: 400, MB10: 60}
 TIMES_LESS = {KB100: 200.0, MB1: 400.0, MB10: 2000.0}
 AHEAD, RING = 8, 6
+WORK = bytes(1 << 16)
 Laps = List[float]
 
 
@@ -96,18 +100,28 @@ def fill(url: str, size: int, items: int) -> None:
         p.finish()
 
 
-def ready(consumer: bw.Consumer, items: int) -> Iterator[None]:
-    """Before each item: it has been read ahead."""
+def compute() -> None:
+    """For some 0.2 ms, with the interpreter's lock let go, as a trainer does: in a sleep its core would grow cold."""
+    hashlib.sha256(WORK)
+
+
+def ready(consumer: bw.Consumer, items: int, rest: bool = False) -> Iterator[None]:
+    """Before each item: it has been read ahead; `rest`: and so has all that was begun."""
+    def lies_there() -> bool:
+        told = consumer.stats()
+        return bool(told["ready"] == told["window"] > 0 if rest else told["ready"] > 0)
+
     for _ in range(items):
-        while consumer.stats()["ready"] == 0:
-            time.sleep(0.0005)
+        compute()
+        while not lies_there():
+            compute()
         yield
 
 
-def next_item(url: str, items: int, release: bool) -> Laps:
+def next_item(url: str, items: int, release: bool = False, rest: bool = False) -> Laps:
     laps = []
     with bw.Consumer(url, memory="1GiB") as consumer:
-        for _ in ready(consumer, items):
+        for _ in ready(consumer, items, rest):
             begin = time.perf_counter()
             item = consumer.next()
             handed = time.perf_counter()
@@ -213,7 +227,8 @@ def of_size(size: int, folder: str, rounds: int, quick: bool) -> Iterator[Row]:
         file.write(os.urandom(size))
     name = NAMES[size]
     got = each_round(rounds, {
-        "next": lambda: next_item(url, items, False), "release": lambda: next_item(url, items, True),
+        "next": lambda: next_item(url, items), "rested": lambda: next_item(url, items, rest=True),
+        "release": lambda: next_item(url, items, release=True),
         "loader": lambda: next_microbatch(url, items), "map": lambda: bare_map(path, items),
         "DataLoader": lambda: data_loader(path, items), "copy": lambda: copying(url, size, items),
         "preadv": lambda: positioned_read(url, size, items)}, 0.5)
@@ -224,6 +239,7 @@ def of_size(size: int, folder: str, rounds: int, quick: bool) -> Iterator[Row]:
     yield Row(f"handoff.next.{name}", "us", got["next"], judged="value", bound="<=", limit=2.0)
     yield Row(f"handoff.next.{name}.beside_dataloader", "us", got["next"], times_less("next"), "ratio", ">=",
               TIMES_LESS[size])
+    yield Row(f"handoff.rested.{name}", "us", got["rested"])
     yield Row(f"handoff.mmap.{name}", "us", got["map"])
     yield Row(f"handoff.dataloader.{name}", "us", got["DataLoader"])
     yield Row(f"handoff.release.{name}", "us", got["release"])

@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include <assert.h>
 #include <errno.h>
+#include <sched.h>
 #include <signal.h>
 #include <time.h>
 
@@ -103,4 +104,10 @@ bw_status thread_start(pthread_t *thread, const char *name, void *(*run)(void *)
         return BW_NOMEM;
     (void)pthread_setname_np(*thread, name); /* for debuggers only */
     return BW_OK;
+}
+
+void thread_stand_back(void)
+{
+    const struct sched_param none = {0};
+    (void)pthread_setschedparam(pthread_self(), SCHED_BATCH, &none);
 }

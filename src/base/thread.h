@@ -37,5 +37,8 @@ bool condition_wait_until(condition *c, lock *l, int64_t deadline_ns);
 
 /** Starts a joinable thread with all signals blocked; `name` ≤ 15 characters. BW_OK or BW_NOMEM. */
 bw_status thread_start(pthread_t *thread, const char *name, void *(*run)(void *), void *context);
+/** The calling thread takes no core from one that runs, where it may ask for that: for work that is
+ * ahead of time, beside threads that it is done for. */
+void thread_stand_back(void);
 
 #endif

@@ -106,6 +106,7 @@ static void *worker_run(void *context)
 {
     worker *w = context;
     executor *e = w->owner;
+    thread_stand_back();
     lock_acquire(&e->lock);
     for (job *j = take_locked(e); j != NULL; j = take_locked(e)) {
         lock_release(&e->lock);

@@ -350,7 +350,7 @@ void prefetch_pump_locked(bw_consumer *c)
         c->locked.count < c->locked.window ? (c->locked.window - c->locked.count) / c->reads : 0;
     const uint64_t wanted = handout_last(c->locked.handout, c->locked.plan_step) + room_left + 1;
     atomic_store(&c->wanted, wanted);
-    if (wanted > c->locked.manifest->next)
+    if (wanted > c->locked.manifest->next && !c->locked.manifest->sealed)
         follower_nudge(c->space->follower);
 }
 

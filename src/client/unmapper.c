@@ -109,6 +109,7 @@ static bool is_stopping(unmapper *u)
 static void *unmap(void *context)
 {
     unmapper *u = context;
+    thread_stand_back();
     for (uint32_t idle = 0;;) {
         const uint32_t ticket = gate_ticket(&u->wake);
         if (is_stopping(u))

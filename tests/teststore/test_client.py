@@ -45,7 +45,7 @@ class Client(unittest.TestCase):
 
     def test_requests_do_not_wait_for_threads(self):
         self.produce()
-        self.server.control(latency={"get": {"p50_ms": 50}}, reset="counters")
+        self.server.control(latency={"get": {"p50_ms": 300}}, reset="counters")
         self.run_cli("consume", self.url, "--rank", 0, "--world", 2, "--from", 0, "--steps", self.STEPS,
                      "--set", "threads=2", "--set", "prefetch=16")
         self.assertGreaterEqual(self.server.counters()["in_flight_max"], 16)

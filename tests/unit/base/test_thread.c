@@ -117,12 +117,32 @@ static void a_lock_may_be_tried(void **state)
     lock_destroy(&l);
 }
 
+static void *stands_back(void *context)
+{
+    thread_stand_back();
+    *(int *)context = sched_getscheduler(0);
+    return NULL;
+}
+
+static void a_thread_may_stand_back(void **state)
+{
+    (void)state;
+    pthread_t thread;
+    int there = -1;
+    const int here = sched_getscheduler(0);
+    assert_int_equal(thread_start(&thread, "back", stands_back, &there), BW_OK);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_int_equal(there, SCHED_BATCH);
+    assert_int_equal(sched_getscheduler(0), here);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(threads_hand_over_under_a_lock),
         cmocka_unit_test(waits_end_at_their_deadline),
         cmocka_unit_test(a_lock_may_be_tried),
+        cmocka_unit_test(a_thread_may_stand_back),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
