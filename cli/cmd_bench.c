@@ -137,7 +137,7 @@ const command command_bench = {
     .details =
         "Names: limits, commit, history, manifest, states, rivals, decode, next, verified,\n"
         "memory, restart, objects, reads, polling, scaling, tail, latency, requests, lifecycle;\n"
-        "all without one; five minutes. What is compared runs in turns;\n"
+        "all without one; some eight minutes. What is compared runs in turns;\n"
         "figures are medians, with the least and the greatest of the rounds. Works in\n"
         "directories of its own and removes them. docs/performance.md has the figures of a\n"
         "complete run. The limits of lifecycle bound bytes, not times: it ends with exit code 5\n"

@@ -75,6 +75,28 @@ def torch_loader(workers: int) -> Way:
                lambda: peers.settings(workers), workers > 0)
 
 
+def bare() -> Way:
+    import mmap
+    import numpy
+
+    def write(folder: str, size: int, items: int) -> None:
+        os.makedirs(folder)
+        for number in range(items):
+            with open(os.path.join(folder, str(number)), "wb") as file:
+                file.write(blocks.made(number, size))
+
+    def items(folder: str, size: int, items: int) -> Iterator[Any]:
+        files = [os.open(os.path.join(folder, str(number)), os.O_RDONLY) for number in range(items)]
+        try:
+            for file in files:
+                yield numpy.frombuffer(mmap.mmap(file, size, prot=mmap.PROT_READ), numpy.uint8)
+        finally:
+            for file in files:
+                os.close(file)
+
+    return Way(write, items, memoryview, lambda: {"files": "opened before"}, ahead=False)
+
+
 def local() -> Way:
     import torch
     import torch_loaders as peers
@@ -90,6 +112,7 @@ def local() -> Way:
 WAYS: dict[str, Callable[[], Way]] = {
     "batchweave Consumer": lambda: ours("Consumer"),
     "batchweave Loader": lambda: ours("Loader"),
+    "bare mmap": bare,
     "litdata": lambda: static("litdata"),
     "mosaicml-streaming": lambda: static("streaming"),
     "webdataset": lambda: static("webdataset"),

@@ -10,10 +10,12 @@ from compare.experiment import Bar, Budget, Cell, Experiment, Figure, Plot, Seri
 from compare.results import Results, Spread
 
 PAYLOADS = {"100kb": "100 KB", "1000kb": "1 MB", "10000kb": "10 MB"}
-OURS, LOADER, LITDATA = "batchweave Consumer", "batchweave Loader", "litdata"
+OURS, LOADER, LITDATA, BARE = "batchweave Consumer", "batchweave Loader", "litdata", "bare mmap"
 TORCH = ("DataLoader, 1 worker", "DataLoader, no worker", "Local, threads")
 STATIC = (LITDATA, "mosaicml-streaming", "webdataset")
 WHY = {
+    BARE: "mmap and numpy.frombuffer of a file that was opened before, nothing read or verified: the least that "
+          "handing out memory costs in Python on this machine",
     LITDATA: "litdata README: StreamingDataset over chunks of 64 MB, local folder; the dataset itself, without the "
              "loader's worker processes, is its fastest way",
     "mosaicml-streaming": "streaming docs, StreamingDataset: shards of 64 MiB (size_limit), local folder",
@@ -33,7 +35,7 @@ def cells(context: Context) -> Iterator[Cell]:
             settings = {"side": name, "folder": str(folder), "payloads": payloads}
             return Side(name, [python, context.peer("handoff")], settings=settings, why=WHY.get(name, ""))
 
-        yield Cell({}, [side(name) for name in (OURS, LOADER, *STATIC, *context.pick(TORCH, TORCH[:1]))])
+        yield Cell({}, [side(name) for name in (OURS, LOADER, BARE, *STATIC, *context.pick(TORCH, TORCH[:1]))])
 
 
 def p50(size: str, results: Results) -> Spread | None:
@@ -42,6 +44,17 @@ def p50(size: str, results: Results) -> Spread | None:
 
 def over_litdata(figure: str, size: str, results: Results) -> Spread | None:
     return results.ratio(f"{figure}_{size}", OURS, LITDATA)
+
+
+def losses(results: Results) -> list[str]:
+    """Where the machine is what keeps a hand-off from its bar."""
+    found = []
+    for size, label in PAYLOADS.items():
+        own, over = p50(size, results), results.ratio(f"next_{size}", OURS, BARE)
+        if own is not None and over is not None and own.median > 2:
+            found.append(f"next of an item that is ready takes {own.median:.1f} µs at {label}, which is "
+                         f"{over.median:.2f} × a bare mmap and frombuffer in the same run")
+    return found
 
 
 def bars_of(figure: str, results: Results) -> list[Series]:
@@ -74,6 +87,7 @@ EXPERIMENT = Experiment(
     + [Bar(f"{what}, over litdata's, {label}", functools.partial(over_litdata, figure, size), "<=", 1.0)
        for figure, what in (("next", "next of an item that is ready"), ("paced", "next after computing"))
        for size, label in PAYLOADS.items()],
+    losses=losses,
     plots=[Plot("e09-next", "Handing out an item that is ready", "payload", "next, p50 (µs)",
                 functools.partial(bars_of, "next"), kind="bars", log_y=True),
            Plot("e09-copied", "Handing out an item and reading all its bytes", "payload", "next and copy, p50 (µs)",

@@ -9,6 +9,7 @@ What both met is its last line, as JSON.
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
 import subprocess
@@ -54,7 +55,9 @@ class Scene:
     def worker(self, *more: str) -> "subprocess.Popen[bytes]":
         words = [sys.executable, str(HERE / "worker.py"), self.url, str(STEPS), str(self.bytes), *more]
         with open(self.log, "ab") as log:
-            return subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+            process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        atexit.register(process.kill)  # when this scene ends before it
+        return process
 
     def fills(self, worker: "subprocess.Popen[bytes]") -> None:
         """Until another step does not fit."""
