@@ -18,9 +18,8 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
-from typing import Callable, List
+from typing import Callable, List, Sequence
 
 from testrun import ROOT, Count, OverBudget, Run, counted, excerpt, self_test, tail, tell_skipped
 
@@ -408,7 +407,7 @@ def aarch64_section(run):
 GCC = ["-Dwerror=true"]
 CLANG = ["-Dwerror=true", "-Db_lundef=false"]
 ASAN = ["-Db_sanitize=address,undefined", "-Doptimization=1", "-Dbench=false"]
-TSAN = [*CLANG, "-Db_sanitize=thread"]
+TSAN = [*CLANG, "-Db_sanitize=thread", "-Doptimization=1"]
 FUZZ = [*CLANG, "-Dfuzz=true", "-Db_sanitize=address,undefined", "-Dbench=false"]
 SIMULATOR = ["--buildtype=release", "-Db_ndebug=false", "-Dbench=false"]
 ANALYZER = ["--buildtype=plain", "-Dtests=false", "-Dbench=false",
@@ -428,7 +427,7 @@ class Section:
     minutes_full: float
     run: Callable
     run_full: Callable = None
-    beside: str = ""  # begins with that section, beside it and those after it
+    ahead: Sequence[str] = ()  # fetches what it takes, while other sections run
 
 
 SECTIONS: List[Section] = [
@@ -483,12 +482,12 @@ SECTIONS: List[Section] = [
             programs(["python3", "tools/stores", "check", "--quick"], show=20)),
     Section("stores", "real object stores: also certificates, kills, roles, stores that break their promise", 0, 30,
             programs(["python3", "tools/stores", "check"], show=60)),
-    Section("python", "the Python package: mypy --strict, tests beside torch, a wheel for other machines", 30, 60,
+    Section("python", "the Python package: mypy --strict, tests beside torch, a wheel for other machines", 12, 60,
             programs(["python3", "tools/python", "types"], ["python3", "tools/python", "test"],
                      ["python3", "tools/wheel", "test"], show=8),
             programs(["python3", "tools/python", "types"], ["python3", "tools/python", "test", "--full"],
                      ["python3", "tools/python", "sanitized"], ["python3", "tools/wheel", "test"], show=8),
-            beside="independent"),
+            ahead=["python3", "tools/python"]),
     Section("training", "real models in real jobs: killed, set back, resized; video; reinforcement learning", 0, 15,
             programs(*(["python3", "tools/python", "run", f"examples/{name}/run.py"]
                        for name in ("gpt", "video", "rl")), show=20)),
@@ -527,32 +526,19 @@ def run_section(section, full):
     return run.count, spent
 
 
-class Beside:
-    """A section in a process of its own, while others run that mind neither load nor company: it mostly waits."""
-
-    def __init__(self, section, full):
-        self.output = tempfile.TemporaryFile("w+", errors="replace")
-        self.process = subprocess.Popen(
-            [sys.executable, str(ROOT / "tools" / "check.py"), "--full" if full else "--only", section.name], cwd=ROOT,
-            stdin=subprocess.DEVNULL, stdout=self.output, stderr=subprocess.STDOUT)
-
-    def result(self):
-        """Waits for it, and tells what it told; its count and its minutes."""
-        code = self.process.wait()
-        self.output.seek(0)
-        told, _, summary = self.output.read().partition("\nsection ")
-        print(told, end="", flush=True)
-        row = re.search(r"^\S+ +([\d.]+) +(\d+) +(\d+)$", summary, re.MULTILINE)
-        if row is None or (code != 0) != (row.group(3) != "0"):
-            print(f"    FAILED: exit {code}\n{tail(summary)}", flush=True)
-            return Count(failed=1), 0.0
-        skipped = re.search(r"(\d+) skipped$", summary.rstrip())
-        return Count(int(row.group(2)), int(row.group(3)), int(skipped.group(1)) if skipped else 0), float(row.group(1))
-
-    def end(self):
-        self.process.terminate()
-        self.process.wait()
-        self.output.close()
+@contextlib.contextmanager
+def ahead_of(sections):
+    """Fetching for these sections meanwhile. What fails is done again by its section, which tells why."""
+    fetching = [subprocess.Popen(section.ahead, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                                 stderr=subprocess.DEVNULL, start_new_session=True)
+                for section in sections if section.ahead and len(sections) > 1]
+    try:
+        yield
+    finally:
+        for process in fetching:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGTERM)
+            process.wait()
 
 
 PROOF_BEGIN = "<!-- the last complete tools/check --full -->"
@@ -599,15 +585,9 @@ def main():
     total = Count()
     rows = []
     began = time.monotonic()
-    with contextlib.ExitStack() as stack:
-        beside = {}
+    with ahead_of(sections):
         for section in sections:
-            for other in sections:
-                if other.beside == section.name:
-                    beside[other.name] = Beside(other, full)
-                    stack.callback(beside[other.name].end)
-            one = beside.get(section.name)
-            count, spent = one.result() if one else run_section(section, full or section.minutes == 0)
+            count, spent = run_section(section, full or section.minutes == 0)
             total.add(count)
             rows.append((section, count, spent))
     print("\nsection        min  passed failed")

@@ -57,7 +57,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--build", default="build/inject")
     parser.add_argument("--full", action="store_true")
-    parser.add_argument("--stride", default="90", help="of the sampled sweep")
+    parser.add_argument("--stride", default="120", help="of the sampled sweep")
     parser.add_argument("--states", default="4000", help="of the sampled power-loss sweep")
     arguments = parser.parse_args()
     folder = ROOT / arguments.build
