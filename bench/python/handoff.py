@@ -9,10 +9,10 @@ In turns, medians of the rounds with the least and the greatest of them:
 
   next            Consumer.next of an item that was read ahead and verified; letting go of it (a thread of the
                   library unmaps it); the least that is possible (mmap and frombuffer, nothing verified); a
-                  DataLoader with one worker and prefetch_factor=4. `next` is measured where the item is ready,
-                  `rested` where all that was begun is, too: with steps that take longer than reading. There the
-                  window is small, and half of the calls wake a thread that refills it. What a trainer waits when
-                  its data is late is `wait`.
+                  DataLoader with one worker and prefetch_factor=4. `next` is measured where the item is ready
+                  while others are read, which fills the caches with them; `rested` where nothing is being read:
+                  there the window is small, and half of the calls wake a thread that refills it. What a trainer
+                  waits when its data is late is `wait`.
   loader          batchweave.torch.Loader beside it, which makes tensors of it
   copy            read into memory that the caller lent (a pinned ring), and verified, beside preadv of the
                   same files into such a ring, unverified: bytes a second

@@ -8,7 +8,7 @@ import json
 import os
 import weakref
 from types import TracebackType
-from typing import Any, Dict, Iterator, Optional, Sequence, Tuple, Type, Union
+from typing import Any, Callable, Dict, Iterator, Optional, Sequence, Tuple, Type, Union
 
 from . import _core
 from .cursor import Cursor
@@ -66,7 +66,11 @@ class Consumer:
             self.space.core, group, self._settings if group is not None else _alone(self._settings),
             None if cursor is None else cursor.json, self._timeout)
         self._process = os.getpid()
-        self._next = self._core.next
+        # Bound here, for it is hot; a fork binds it anew.
+        self._next: Callable[[Optional[float]], _core.Item] = self._core.next
+
+    def _next_in_child(self, timeout: Optional[float]) -> _core.Item:
+        return self.core.next(timeout)
 
     @property
     def core(self) -> _core.Consumer:
@@ -83,8 +87,6 @@ class Consumer:
         Raises EndOfData (sealed, and all was handed out), Starved (nothing new in time; the message
         says why), Trimmed, Corrupt, StoreError, Interrupted. A failed call changes nothing.
         """
-        if self._process != os.getpid():
-            return self.core.next(timeout)
         return self._next(timeout)
 
     def __iter__(self) -> Iterator[_core.Item]:
@@ -199,4 +201,10 @@ def _remember() -> None:
             consumer._at = consumer.cursor
 
 
-os.register_at_fork(before=_remember)
+def _forget() -> None:
+    """In the child: what the parent opened is the parent's."""
+    for consumer in list(_living):
+        consumer._next = consumer._next_in_child
+
+
+os.register_at_fork(before=_remember, after_in_child=_forget)

@@ -48,9 +48,15 @@ void owned_drop(owned **slot)
 {
     owned *o = *slot;
     *slot = NULL;
-    if (o != NULL) {
-        Py_BEGIN_ALLOW_THREADS;
-        owned_unref(o);
-        Py_END_ALLOW_THREADS;
-    }
+    if (o == NULL)
+        return;
+    /* Hot: who is not the last keeps the interpreter's lock. Given away, it comes back when all
+     * other threads of a process with many ranks have had it. */
+    unsigned references = atomic_load(&o->references);
+    while (references > 1)
+        if (atomic_compare_exchange_weak(&o->references, &references, references - 1))
+            return;
+    Py_BEGIN_ALLOW_THREADS;
+    owned_unref(o);
+    Py_END_ALLOW_THREADS;
 }

@@ -26,7 +26,7 @@ void owned_unref(owned *o);
 /** Waits, at most a second and with the interpreter's lock released, until the caller's reference
  * is the only one. Whether it is. */
 bool owned_alone(owned *o);
-/** Takes *slot out and lets go of it, with the interpreter's lock released meanwhile. */
+/** Takes *slot out and lets go of it, with the interpreter's lock released while it is closed. */
 void owned_drop(owned **slot);
 
 #endif
