@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import pathlib
@@ -56,6 +57,7 @@ class Feed(unittest.TestCase):
     def setUp(self) -> None:
         self.folder = tempfile.TemporaryDirectory()
         self.addCleanup(self.folder.cleanup)
+        self.addCleanup(gc.collect)  # what a test left open goes on sweeping there, until it is collected
         self.url = os.path.join(self.folder.name, "space")
 
     def space(self, dp: int = 2, items: int = 2, steps: int = 6, finish: bool = True, **settings: Any) -> str:

@@ -318,8 +318,8 @@ class WithDcp(Feed):
         # It began at the newest pin, step 4.
         told = self.job(load, 2, self.url, folder, "step-6", "c", 2)
         self.assertEqual([row[1] - row[0] for row in told], [self.whole(12) - self.whole(10)] * 2)
-        again = Loader(self.url, dp=(0, 2), group="job", launch="d")
-        self.assertEqual(again.reconcile(["step-4", "step-6"]), 1)
+        with Loader(self.url, dp=(0, 2), group="job", launch="d") as again:
+            self.assertEqual(again.reconcile(["step-4", "step-6"]), 1)
         self.assertEqual(sorted(pins(self.url)), ["step-4"])
 
 
