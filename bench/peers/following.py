@@ -83,7 +83,8 @@ def over(port: int, publisher: Publisher, seconds: float) -> tuple[dict[str, flo
 
 
 def measure(settings: dict[str, Any]) -> dict[str, Any]:
-    url, port, ranks, here = settings["url"], settings["port"], settings["ranks"], settings["here"]
+    port, ranks, here = settings["port"], settings["ranks"], settings["here"]
+    url = settings["url"].replace("?", f"/{time.monotonic_ns()}?", 1)  # each round has a namespace of its own
     batchweave.init(url, dp=1, producers=1)
     count_by(port)
     publisher = Publisher(url, 1 / settings["commits_per_s"])

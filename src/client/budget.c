@@ -63,7 +63,10 @@ static bool take(budget *b, uint64_t bytes, bool force)
 
 bool budget_take(budget *b, uint64_t bytes, bool force)
 {
-    return take(b, bytes, force) || (unmapper_flush(b->unmapper) && take(b, bytes, force));
+    if (take(b, bytes, force))
+        return true;
+    unmapper_hurry(b->unmapper);
+    return false;
 }
 
 void budget_give(budget *b, uint64_t bytes)

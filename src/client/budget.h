@@ -16,8 +16,9 @@ bw_status budget_new(uint64_t bytes_max, budget **out);
 budget *budget_ref(budget *b);
 void budget_unref(budget *b);
 
-/** False when it does not fit, not even once what waits for the unmapper is released; `force` takes
- * it all the same (what a caller waits for right now must go on). */
+/** False when it does not fit now; then the unmapper releases at once what waits for it, but never
+ * this thread: it may be a trainer's. `force` takes it all the same (what a caller waits for right
+ * now must go on). */
 bool budget_take(budget *b, uint64_t bytes, bool force);
 void budget_give(budget *b, uint64_t bytes);
 uint64_t budget_used(budget *b);

@@ -63,7 +63,8 @@ void unmapper_release(const unmapper_piece *piece)
     mem_free(piece->unpacked);
 }
 
-bool unmapper_flush(unmapper *u)
+/* Whether there was any. */
+static bool flush(unmapper *u)
 {
     bool any = false;
     for (;;) {
@@ -114,7 +115,7 @@ static void *unmap(void *context)
         const uint32_t ticket = gate_ticket(&u->wake);
         if (is_stopping(u))
             return NULL;
-        idle = unmapper_flush(u) ? 0 : idle + 1;
+        idle = flush(u) ? 0 : idle + 1;
         gate_wait(&u->wake, ticket, wait_until(u, idle));
     }
 }
@@ -137,7 +138,7 @@ void unmapper_stop(unmapper *u)
         return;
     gate_open(&u->wake);
     (void)pthread_join(u->thread, NULL);
-    (void)unmapper_flush(u);
+    (void)flush(u);
 }
 
 bool unmapper_give(unmapper *u, const unmapper_piece *piece)
@@ -158,4 +159,14 @@ bool unmapper_give(unmapper *u, const unmapper_piece *piece)
     if (wake)
         gate_open(&u->wake);
     return taken;
+}
+
+void unmapper_hurry(unmapper *u)
+{
+    if (!lock_try(&u->lock))
+        return; /* somebody gives, or it is at work */
+    const bool any = u->locked.started && u->locked.count > 0;
+    lock_release(&u->lock);
+    if (any)
+        gate_open(&u->wake);
 }

@@ -5,7 +5,7 @@
  * unmapping megabytes takes as long as the trainer's whole call of `next` may not.
  *
  * What lies here is still reserved in the byte budget, and so is never more than that; whoever
- * finds no room there flushes first. The thread looks every few milliseconds while something comes,
+ * finds no room there hurries the thread. The thread looks every few milliseconds while something comes,
  * so that handing over wakes nobody, as a rule. Bounded: what finds no place is not taken, nor is
  * anything before the start and after the stop; then whoever brings it releases it.
  */
@@ -38,8 +38,8 @@ void unmapper_start(unmapper *u);
 void unmapper_stop(unmapper *u);
 /** Any thread, and never waits. False: not taken. */
 bool unmapper_give(unmapper *u, const unmapper_piece *piece);
-/** Releases what waits, in the caller's thread; whether there was any. */
-bool unmapper_flush(unmapper *u);
+/** The thread releases now what waits, if anything does. Any thread, and never waits. */
+void unmapper_hurry(unmapper *u);
 /** At once, by whoever has it. */
 void unmapper_release(const unmapper_piece *piece);
 

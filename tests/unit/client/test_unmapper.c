@@ -133,8 +133,8 @@ static void test_nothing_is_taken_before_the_start_and_after_the_stop(void **sta
     budget_unref(never);
 }
 
-/* What waits is reserved, so whoever needs the room makes it. */
-static void test_who_lacks_room_flushes(void **state)
+/* What waits is reserved: whoever needs the room has it at once. */
+static void test_who_lacks_room_gets_it(void **state)
 {
     (void)state;
     budget *b = budget_of(4 * PIECE_BYTES);
@@ -195,7 +195,7 @@ int main(void)
         cmocka_unit_test_setup(test_a_thread_of_its_own_does_it, setup),
         cmocka_unit_test_setup(test_it_wakes_from_its_rest, setup),
         cmocka_unit_test_setup(test_nothing_is_taken_before_the_start_and_after_the_stop, setup),
-        cmocka_unit_test_setup(test_who_lacks_room_flushes, setup),
+        cmocka_unit_test_setup(test_who_lacks_room_gets_it, setup),
         cmocka_unit_test_setup(test_many_threads, setup),
         cmocka_unit_test_setup(test_no_more_than_there_is_room_for, setup),
     };
