@@ -5,9 +5,9 @@
  * unmapping megabytes takes as long as the trainer's whole call of `next` may not.
  *
  * What lies here is still reserved in the byte budget, and so is never more than that; whoever
- * finds no room there hurries the thread. The thread looks every few milliseconds while something comes,
- * so that handing over wakes nobody, as a rule. Bounded: what finds no place is not taken, nor is
- * anything before the start and after the stop; then whoever brings it releases it.
+ * finds no room there hurries the thread. The thread looks every few milliseconds while something
+ * comes, so that handing over wakes nobody, as a rule. Bounded: what finds no place is not taken,
+ * nor is anything before the start and after the stop; then whoever brings it releases it.
  */
 #ifndef CLIENT_UNMAPPER_H
 #define CLIENT_UNMAPPER_H
