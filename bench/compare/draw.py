@@ -22,6 +22,7 @@ MARKS = ["o", "s", "^", "D", "v", "P", "X", "*"]
 DASHES: list[Any] = ["-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), (0, (1, 1)), (0, (5, 5))]
 MANY = 8
 CROWDED = 60   # letters below an axis
+BESIDE = 5     # a longer legend would lie on the data
 
 
 def whiskers(series: dict[str, Any]) -> list[list[float]] | None:
@@ -37,7 +38,7 @@ def draw_bars(axes: Any, plot: dict[str, Any]) -> None:
     for at, series in enumerate(plot["series"]):
         places = [labels.index(str(x)) - 0.4 + width * (at + 0.5) for x in series["x"]]
         axes.bar(places, series["y"], width, label=series["label"], color=COLOURS[at % MANY], yerr=whiskers(series),
-                 capsize=2, edgecolor="black", linewidth=0.5)
+                 capsize=2, edgecolor="black", linewidth=0.5, hatch="//" if at >= MANY else None)
     crowded = sum(map(len, labels)) > CROWDED
     axes.set_xticks(range(len(labels)), labels, rotation=25 if crowded else 0, ha="right" if crowded else "center")
 
@@ -75,7 +76,9 @@ def draw(plot: dict[str, Any], folder: pathlib.Path) -> None:
     axes.set_ylabel(plot["y_label"])
     axes.set_title(plot["title"] + (" (modelled)" if plot["modelled"] else ""), fontsize=11)
     axes.grid(True, alpha=0.3)
-    if len(plot["series"]) > 1:
+    if len(plot["series"]) > BESIDE:
+        figure.legend(fontsize=8, loc="outside right upper")
+    elif len(plot["series"]) > 1:
         axes.legend(fontsize=8)
     # Without the version and the date, so that the same data make the same file.
     figure.savefig(folder / f"{plot['file']}.png", metadata={"Software": None})

@@ -19,7 +19,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 TITLE = "BatchWeave beside what else there is"
 MARK = "<!-- bench/compare: {} -->\n"
 # What the README shows: the first of these that there are.
-README_PLOTS = ["e01-ratio", "e01-throughput", "e02-lag", "e05-storage"]
+README_PLOTS = ["e01-ratio", "e01-throughput", "e04-throughput", "e02-lag", "e05-storage"]
 README_NUMBERS = ["E1", "E4", "E9", "E2", "E8", "E5", "E7", "E6", "E10", "E11", "E3", "E12"]
 NUMBERS = 3
 

@@ -200,9 +200,15 @@ def one(told: Told, pictures: Mapping[str, pathlib.Path]) -> Iterator[Block]:
     yield from settings(told)
 
 
-def machine_text(machine: Mapping[str, Any]) -> str:
-    return (f"{machine['cores']} cores ({machine['processor']}), {machine['memory_gib']} GiB of memory, kernel "
-            f"{machine['kernel']}, Python {machine['python']}; load when it began {machine['load']}")
+def machine_texts(machines: Sequence[Mapping[str, Any]]) -> list[str]:
+    """One each, with the least and greatest load that an experiment met when it began."""
+    loads: dict[str, list[float]] = {}
+    for machine in machines:
+        text = (f"{machine['cores']} cores ({machine['processor']}), {machine['memory_gib']} GiB of memory, kernel "
+                f"{machine['kernel']}, Python {machine['python']}")
+        loads.setdefault(text, []).append(machine["load"])
+    return [f"{text}; load when an experiment began {min(met):g}" + (f" – {max(met):g}" if max(met) > min(met) else "")
+            for text, met in loads.items()]
 
 
 def limits(record: Record | None) -> Iterator[Block]:
@@ -218,7 +224,7 @@ def limits(record: Record | None) -> Iterator[Block]:
 def introduction(all_told: Sequence[Told]) -> Iterator[Block]:
     records = [told.record for told in all_told if told.record is not None]
     modes = sorted({record["mode"] for record in records})
-    machines = list(dict.fromkeys(machine_text(record["machine"]) for record in records))
+    machines = machine_texts([record["machine"] for record in records])
     commits = list(dict.fromkeys(record["commit"] for record in records))
     yield Text(f"Made by `sh tools/bench` from its raw data. {len(records)} of {len(all_told)} experiments, mode "
                f"{', '.join(modes) or '–'}, commit {', '.join(f'`{commit[:12]}`' for commit in commits) or '–'}.")

@@ -131,6 +131,14 @@ def losses(results: Results) -> list[str]:
     return found
 
 
+def headline(results: Results) -> str | None:
+    value = results.value("data_gets_per_rank_step", OURS, **COUNTED)
+    wire = results.value("amplification", OURS, **COUNTED)
+    if value is None or wire is None:
+        return None
+    return f"{value.median:g} request a rank and step, and {wire.median:.3f} × its bytes on the wire"
+
+
 def by_ranks(figure: str, slice_kb: int, results: Results) -> list[Series]:
     return [Series(side, *results.along(figure, side, "ranks", slice_kb=slice_kb, what="loopback"))
             for side in (OURS, FOOTER, DENSE, STRICT, SLICED)]
@@ -193,6 +201,7 @@ EXPERIMENT = Experiment(
         PaperValue("128 ranks, 100 KB: Kafka", "0.061 (128.0 ×)", functools.partial(told_both, STRICT)),
         PaperValue("two topics, ranks that take what comes", "ranks disagree", orders)],
     losses=losses,
+    headline=headline,
     remarks=[
         "Ranks are threads of one process on both sides, each with a client of its own; ours checks every byte, "
         "librdkafka none (its default). Rank counts are the world's: all ranks read.",

@@ -68,7 +68,7 @@ EXPERIMENT = Experiment(
     name="lifecycle",
     question="How much lies on the store while a job runs, with and without reclamation?",
     paper="figure 9",
-    budget=Budget(quick_s=10, full_s=180, gate_s=25),
+    budget=Budget(quick_s=10, full_s=120, gate_s=25),
     cells=cells,
     figures=[Figure(f"{case}.peak", "MiB", f"most that lay there, {label}") for case, label in CASES.items()]
     + [Figure(f"{case}.saved", "%", f"less than without, {label}") for case, label in CASES.items() if case != "none"]

@@ -66,6 +66,11 @@ def losses(results: Results) -> list[str]:
     return [] if rate is None or rate.median >= 1 else [f"ours commits {rate.median:.2f} × as often a second as Lance"]
 
 
+def headline(results: Results) -> str | None:
+    over = commits_ratio("metadata_bytes", LANCE, OURS, results)
+    return None if over is None else f"{over.median:.0f} times less metadata than Lance after {COMMITS:,} commits"
+
+
 EXPERIMENT = Experiment(
     id="E8",
     name="history",
@@ -96,6 +101,7 @@ EXPERIMENT = Experiment(
     plots=[Plot("e08-commits", "A commit as history grows, nothing flushed", "share of the commits (%)",
                 "a commit (µs)", courses, kind="course", log_y=True)],
     losses=losses,
+    headline=headline,
     remarks=["Both keep every version: ours without a sweep, Lance without cleanup_old_versions.",
              "One process, each commit waited for; Lance opens the data set at each append, as its documents do."],
     needs=frozenset({"release", "package", "peers"}),

@@ -57,7 +57,7 @@ EXPERIMENT = Experiment(
     name="requests",
     question="How much processor time does a request cost the client?",
     paper="",
-    budget=Budget(quick_s=12, full_s=300),
+    budget=Budget(quick_s=12, full_s=240),
     cells=cells,
     figures=[Figure("get_us", "µs", "processor time of a signed GET of a range of 100 KB"),
              Figure("put_us", "µs", "of a signed PUT of 100 KB"),

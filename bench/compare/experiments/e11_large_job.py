@@ -150,7 +150,7 @@ EXPERIMENT = Experiment(
     name="large job",
     question="What do 1,024 ranks and 1,000 producers ask of an object store, and what does it cost?",
     paper="",
-    budget=Budget(quick_s=15, full_s=240, gate_s=12),
+    budget=Budget(quick_s=15, full_s=360, gate_s=12),
     needs=frozenset({"release", "package"}),
     cells=cells,
     figures=FIGURES,
