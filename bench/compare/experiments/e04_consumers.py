@@ -136,7 +136,7 @@ def headline(results: Results) -> str | None:
     wire = results.value("amplification", OURS, **COUNTED)
     if value is None or wire is None:
         return None
-    return f"{value.median:g} request a rank and step, and {wire.median:.3f} × its bytes on the wire"
+    return f"{value.median:g} request for batches a rank and step, and {wire.median:.3f} × its bytes on the wire"
 
 
 def by_ranks(figure: str, slice_kb: int, results: Results) -> list[Series]:

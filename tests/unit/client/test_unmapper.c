@@ -133,7 +133,7 @@ static void test_nothing_is_taken_before_the_start_and_after_the_stop(void **sta
     budget_unref(never);
 }
 
-/* What waits is reserved: whoever needs the room has it at once. */
+/* What waits is reserved, and free soon after somebody wants the room. */
 static void test_who_lacks_room_gets_it(void **state)
 {
     (void)state;
