@@ -11,6 +11,7 @@
 
 struct budget {
     unmapper *unmapper;
+    slice_buffers *buffers;
     uint64_t bytes_max;
     atomic_uint_least64_t used;
     atomic_uint references;
@@ -26,7 +27,9 @@ bw_status budget_new(uint64_t bytes_max, budget **out)
     budget *b = mem_zalloc(sizeof *b);
     if (b == NULL)
         return BW_NOMEM;
-    if (unmapper_new(give_back, b, bytes_max / WAITING_PART, &b->unmapper) != BW_OK) {
+    if (unmapper_new(give_back, b, bytes_max / WAITING_PART, &b->unmapper) != BW_OK ||
+        slice_buffers_new(&b->buffers) != BW_OK) {
+        unmapper_free(b->unmapper);
         mem_free(b);
         return BW_NOMEM;
     }
@@ -48,6 +51,7 @@ void budget_unref(budget *b)
     if (b == NULL || atomic_fetch_sub(&b->references, 1u) != 1u)
         return;
     unmapper_free(b->unmapper);
+    slice_buffers_free(b->buffers);
     mem_free(b);
 }
 
@@ -79,6 +83,29 @@ void budget_give(budget *b, uint64_t bytes)
 uint64_t budget_used(budget *b)
 {
     return atomic_load(&b->used);
+}
+
+static uint64_t room(const budget *b, uint64_t used)
+{
+    return used < b->bytes_max ? b->bytes_max - used : 0;
+}
+
+slice_buffer budget_buffer(budget *b, uint64_t bytes)
+{
+    return slice_buffers_take(b->buffers, bytes, room(b, budget_used(b)));
+}
+
+bool budget_keep(budget *b, slice_buffer one, uint64_t reserved)
+{
+    if (!slice_buffers_keep(b->buffers, one, room(b, budget_used(b) - reserved)))
+        return false;
+    budget_give(b, reserved);
+    return true;
+}
+
+void budget_stop_keeping(budget *b)
+{
+    slice_buffers_stop(b->buffers);
 }
 
 unmapper *budget_unmapper(budget *b)

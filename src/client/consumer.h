@@ -60,7 +60,8 @@ typedef enum fetch_state {
 
 /** One step of the window. */
 typedef struct fetch {
-    job job;
+    job job; /* of the first of a group */
+    struct fetch *next_of_group;
     bw_consumer *consumer;
     fetch_state state;
     uint64_t step;
@@ -116,7 +117,12 @@ struct bw_consumer {
         uint64_t plan_step; /* next step to plan */
         uint64_t
             unpacked_bytes; /* of the slice read last: the next one is likely to take as many */
-        uint32_t jobs;
+        uint32_t jobs;      /* slices that jobs have */
+        /* Reads that the next job is to do together; submitted before the lock is let go. */
+        fetch *group;
+        fetch **group_last;
+        uint32_t group_count;
+        uint64_t group_bytes;
         bool waiting; /* the caller, in next */
         bool short_of_room;
         bool closing;

@@ -189,11 +189,12 @@ void executor_submit(executor *e, job *j)
     lock_acquire(&e->lock);
     assert(e->locked.started > 0);
     list_append(&e->locked.ready, j);
-    if (e->locked.idle > 0)
-        condition_signal(&e->work);
+    const bool wakes = e->locked.idle > 0;
     if (e->locked.ready.count > e->locked.idle && e->locked.started < e->locked.threads_max)
         (void)start_one_locked(e);
     lock_release(&e->lock);
+    if (wakes) /* without the lock, or it would wake to wait for that */
+        condition_signal(&e->work);
 }
 
 void executor_submit_at(executor *e, job *j, int64_t due_ns)
@@ -202,9 +203,10 @@ void executor_submit_at(executor *e, job *j, int64_t due_ns)
     assert(e->locked.started > 0);
     j->due_ns = due_ns;
     list_append(&e->locked.delayed, j);
-    if (e->locked.idle > 0)
-        condition_signal(&e->work);
+    const bool wakes = e->locked.idle > 0;
     lock_release(&e->lock);
+    if (wakes)
+        condition_signal(&e->work);
 }
 
 bool executor_cancel(executor *e, job *j)

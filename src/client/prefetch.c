@@ -18,6 +18,10 @@
 
 #define READ_RETRY_NS (100 * NS_PER_MS)
 #define MISSES_MAX 2u
+/* Of small slices behind a network, a thread does many at once: a thread for each costs more than
+ * to read it. Large ones are better checked by threads side by side. */
+#define GROUP_READS_MAX 8u
+#define GROUP_BYTES_MAX (1u << 20)
 
 /* Kilobytes each: with many ranks and small slices no small part of what they take. A larger window
  * is only worth something where the budget has room. */
@@ -104,6 +108,7 @@ static void settle_locked(fetch *f, bw_status status, int64_t began_ns)
     hist_add(&c->locked.stats.fetch_ns, latency_ns);
     if (status != BW_OK && may_pass(status) && !c->locked.closing &&
         now_ns - f->first_try_ns < c->space->options.retry_limit_ns) {
+        f->next_of_group = NULL;
         executor_submit_at(c->space->runtime->executor, &f->job, now_ns + READ_RETRY_NS);
         return;
     }
@@ -136,36 +141,144 @@ static void learn_locked(bw_consumer *c, const slice *made, uint64_t framed)
         return;
     if (made->lent != NULL) {
         stats->lent_reads++;
-        stats->lent_bytes += framed + (made->unpacked == NULL ? unpacked : 0);
+        stats->lent_bytes += framed + (made->unpacked.data == NULL ? unpacked : 0);
     }
-    stats->lent_missed += made->lent == NULL || made->unpacked != NULL;
+    stats->lent_missed += made->lent == NULL || made->unpacked.data != NULL;
 }
 
-static void fetch_run(job *j, uint32_t worker)
+/* The fetch is the consumer's again; so is the consumer, once the last one is. */
+static void conclude(fetch *f, bw_status status, slice *made, const bw_error *error,
+                     int64_t began_ns)
 {
-    fetch *f = (fetch *)(void *)j;
     bw_consumer *c = f->consumer;
-    const int64_t began_ns = clock_now(c->clock);
-    store *s = NULL;
-    slice *made = NULL;
-    bw_error error;
-    error_clear(&error);
-    fault_point("prefetch");
-    bw_status status = space_worker_store(c->space, worker, &s, &error);
-    if (status == BW_OK)
-        status = slice_fetch(&f->request, s, &made, &error);
     lock_acquire(&c->lock);
     f->slice = made;
     if (made != NULL)
         learn_locked(c, made, f->request.plan.where.bytes);
     if (status != BW_OK)
-        error_copy(&f->error, &error);
+        error_copy(&f->error, error);
     settle_locked(f, status, began_ns);
     consumer_mind_locked(c);
     lock_release(&c->lock);
 }
 
+static void read_one(fetch *f, store *s, int64_t began_ns)
+{
+    slice *made = NULL;
+    bw_error error;
+    error_clear(&error);
+    fault_point("prefetch");
+    const bw_status status = slice_fetch(&f->request, s, &made, &error);
+    conclude(f, status, made, &error, began_ns);
+}
+
+static void finish(fetch *f, slice_read *read, int64_t began_ns)
+{
+    slice *made = NULL;
+    bw_error error;
+    error_clear(&error);
+    const bw_status status = slice_finish(&f->request, read, &made, &error);
+    conclude(f, status, made, &error, began_ns);
+}
+
+/* False: it is over already. */
+static bool begin(fetch *f, store *s, slice_read *read, int64_t began_ns)
+{
+    bw_error error;
+    error_clear(&error);
+    fault_point("prefetch");
+    const bw_status status = slice_prepare(&f->request, s, read, &error);
+    if (status != BW_OK) {
+        conclude(f, status, NULL, &error, began_ns);
+        return false;
+    }
+    store_submit(s, &read->op);
+    return true;
+}
+
+/* Reads all of the group at once, and concludes each as soon as it is there. */
+static void read_group(fetch *first, store *s, int64_t began_ns)
+{
+    fetch *fetches[GROUP_READS_MAX];
+    slice_read reads[GROUP_READS_MAX];
+    uint32_t count = 0;
+    for (fetch *f = first, *next; f != NULL; f = next) {
+        next = f->next_of_group;
+        fetches[count] = f;
+        if (begin(f, s, &reads[count], began_ns))
+            count++;
+    }
+    for (uint32_t flying = count; flying > 0;) {
+        store_op *done[GROUP_READS_MAX];
+        const size_t over = store_await(s, done, flying);
+        flying -= (uint32_t)over;
+        for (size_t i = 0; i < over; i++)
+            for (uint32_t at = 0; at < count; at++)
+                if (&reads[at].op == done[i])
+                    finish(fetches[at], &reads[at], began_ns);
+    }
+}
+
+static void fetch_run(job *j, uint32_t worker)
+{
+    fetch *first = (fetch *)(void *)j;
+    const bw_consumer *c = first->consumer;
+    const int64_t began_ns = clock_now(c->clock);
+    store *s = NULL;
+    bw_error error;
+    error_clear(&error);
+    const bw_status status = space_worker_store(c->space, worker, &s, &error);
+    if (status == BW_OK) {
+        (first->next_of_group == NULL ? read_one : read_group)(first, s, began_ns);
+        return;
+    }
+    for (fetch *f = first, *next; f != NULL; f = next) {
+        next = f->next_of_group;
+        conclude(f, status, NULL, &error, began_ns);
+    }
+}
+
 /* ---- the pump ---- */
+
+static void submit_group_locked(bw_consumer *c)
+{
+    if (c->locked.group == NULL)
+        return;
+    executor_submit(c->space->runtime->executor, &c->locked.group->job);
+    c->locked.group = NULL;
+}
+
+/* Its thread would do nothing but wait for one answer, so that others can be waited for beside it.
+ */
+static bool is_for_group(const fetch *f)
+{
+    const uint32_t features = f->consumer->space->base->features;
+    return (features & (STORE_BLOCKS | STORE_CAN_MAP)) == 0 && f->misses == 0 &&
+           !f->request.plan.needs_footer;
+}
+
+static void group_locked(fetch *f)
+{
+    bw_consumer *c = f->consumer;
+    const uint64_t bytes = f->request.plan.where.bytes;
+    const bool joins = is_for_group(f);
+    if (!joins || c->locked.group_count == GROUP_READS_MAX ||
+        bytes > GROUP_BYTES_MAX - c->locked.group_bytes)
+        submit_group_locked(c);
+    f->next_of_group = NULL;
+    if (c->locked.group == NULL) {
+        c->locked.group = f;
+        c->locked.group_count = 0;
+        c->locked.group_bytes = 0;
+    } else {
+        *c->locked.group_last = f;
+    }
+    c->locked.group_last = &f->next_of_group;
+    c->locked.group_count++;
+    c->locked.group_bytes += bytes < GROUP_BYTES_MAX ? bytes : GROUP_BYTES_MAX;
+    if (!joins)
+        submit_group_locked(c);
+}
 
 static void read_locked(fetch *f)
 {
@@ -182,7 +295,7 @@ static void read_locked(fetch *f)
     if (f->misses > 0)
         c->locked.stats.refetches++;
     c->locked.jobs++;
-    executor_submit(c->space->runtime->executor, &f->job);
+    group_locked(f);
 }
 
 /* What the caller waits for right now goes on whatever the budget says and whether a lent buffer is
@@ -344,6 +457,7 @@ void prefetch_pump_locked(bw_consumer *c)
             room = begin_locked(c, i, room);
         room = extend_locked(c, room);
     } while (reach_locked(c));
+    submit_group_locked(c);
     c->locked.short_of_room = !room;
     /* Beyond the window, so that news has come by the time it is needed. */
     const uint64_t room_left =
@@ -400,7 +514,9 @@ void prefetch_close(bw_consumer *c)
     c->locked.closing = true;
     for (uint32_t i = 0; i < c->locked.count; i++) {
         fetch *f = consumer_slot(c, i);
-        if (f->state == FETCH_READING && executor_cancel(e, &f->job)) {
+        if (f->state != FETCH_READING || !executor_cancel(e, &f->job))
+            continue;
+        for (; f != NULL; f = f->next_of_group) {
             give_back(f);
             f->state = FETCH_PLANNED;
             c->locked.jobs--;

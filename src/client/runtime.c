@@ -86,6 +86,7 @@ void runtime_close(bw_runtime *r)
     if (ours) {
         executor_free(r->executor);
         unmapper_stop(budget_unmapper(r->budget));
+        budget_stop_keeping(r->budget);
         lock_destroy(&r->lock);
     } else {
         mem_free(r->executor); /* its threads are the parent's */

@@ -8,7 +8,6 @@
 #include "codec/packing.h"
 #include <inttypes.h>
 
-#define SLICE_ALIGNMENT 64u
 /* To give less than this back costs less than to hand it over. */
 #define LATER_BYTES_MIN (32u << 10)
 #define PART_MISSING "the part is missing"
@@ -52,53 +51,6 @@ static bw_status check_extent(store *s, const char *key, const place *where, bw_
     return BW_OK;
 }
 
-/* Reads exactly `where`: by mapping, or into `*buffer`, which is made where it is NULL. */
-static bw_status read_place(const slice_request *r, store *s, const place *where, bool map,
-                            store_mapping *mapping, uint8_t **buffer, bw_error *error)
-{
-    object_key key;
-    part_key(r, where->part, &key);
-    store_op op;
-    store_op_init(&op, map ? STORE_MAP : STORE_READ, key.text);
-    op.offset = where->offset;
-    op.length = where->bytes;
-    const bool make = !map && *buffer == NULL;
-    if (make) {
-        const bw_status fits = check_extent(s, key.text, where, error);
-        if (fits != BW_OK)
-            return blame(r, key.text, fits, error);
-        *buffer = mem_aligned(SLICE_ALIGNMENT, (size_t)where->bytes);
-        if (*buffer == NULL)
-            return error_set(error, BW_NOMEM, "no memory for a slice of %" PRIu64 " bytes",
-                             where->bytes);
-    }
-    op.dest = *buffer;
-    bw_status status = BW_OK;
-    const store_outcome outcome = store_run(s, &op);
-    if (outcome == STORE_OK && map) {
-        *mapping = op.mapping;
-        op.mapping = (store_mapping){0};
-    } else if (outcome == STORE_NOT_FOUND) {
-        (void)error_set(error, BW_NOT_FOUND, PART_MISSING);
-        status = blame(r, key.text, BW_NOT_FOUND, error);
-    } else if (outcome != STORE_OK) {
-        status = store_op_status(&op);
-        error_copy(error, &op.error);
-        status = blame(r, key.text, status, error);
-    }
-    store_op_clear(&op);
-    if (status != BW_OK && make) {
-        mem_free(*buffer);
-        *buffer = NULL;
-    }
-    return status;
-}
-
-static bool may_map(const slice_request *r, const store *s)
-{
-    return r->map && (s->features & STORE_CAN_MAP) != 0;
-}
-
 /* What it takes is known now, and read in any case. */
 static void reserve(slice_request *r, uint64_t bytes)
 {
@@ -111,6 +63,74 @@ static void reserve(slice_request *r, uint64_t bytes)
     r->reserved = bytes;
 }
 
+/* Of `bytes` that are reserved; what it is larger is reserved now. */
+static slice_buffer take_buffer(slice_request *r, uint64_t bytes)
+{
+    const slice_buffer one = budget_buffer(r->budget, bytes);
+    if (one.data != NULL)
+        reserve(r, r->reserved + one.bytes - bytes);
+    return one;
+}
+
+/* To read exactly `where`: by mapping, or into the buffer, which is made where it is none. */
+static bw_status prepare_read(slice_request *r, store *s, const place *where, bool map,
+                              slice_read *read, bw_error *error)
+{
+    object_key key;
+    part_key(r, where->part, &key);
+    store_op_init(&read->op, map ? STORE_MAP : STORE_READ, key.text);
+    read->op.offset = where->offset;
+    read->op.length = where->bytes;
+    read->made = !map && read->buffer.data == NULL;
+    if (read->made) {
+        const bw_status fits = check_extent(s, key.text, where, error);
+        if (fits != BW_OK)
+            return blame(r, key.text, fits, error);
+        read->buffer = take_buffer(r, where->bytes);
+        if (read->buffer.data == NULL)
+            return error_set(error, BW_NOMEM, "no memory for a slice of %" PRIu64 " bytes",
+                             where->bytes);
+    }
+    read->op.dest = read->buffer.data;
+    return BW_OK;
+}
+
+/* The bytes are where `data` says, or nothing is left of it. */
+static bw_status take_answer(const slice_request *r, slice_read *read, bw_error *error)
+{
+    store_op *op = &read->op;
+    bw_status status = BW_OK;
+    if (op->outcome == STORE_NOT_FOUND) {
+        (void)error_set(error, BW_NOT_FOUND, PART_MISSING);
+        status = blame(r, op->key, BW_NOT_FOUND, error);
+    } else if (op->outcome != STORE_OK) {
+        status = store_op_status(op);
+        error_copy(error, &op->error);
+        status = blame(r, op->key, status, error);
+    } else {
+        read->mapping = op->mapping;
+        op->mapping = (store_mapping){0};
+    }
+    read->data = read->mapping.release != NULL ? read->mapping.data : read->buffer.data;
+    store_op_clear(op);
+    if (status != BW_OK && read->made)
+        slice_buffer_free(&read->buffer);
+    return status;
+}
+
+static void drop_read(slice_read *read)
+{
+    if (read->mapping.release != NULL)
+        store_mapping_release(&read->mapping);
+    if (read->made)
+        slice_buffer_free(&read->buffer);
+}
+
+static bool may_map(const slice_request *r, const store *s)
+{
+    return r->map && (s->features & STORE_CAN_MAP) != 0;
+}
+
 static void give_lent(slice_request *r)
 {
     lending_give(r->lent);
@@ -120,13 +140,12 @@ static void give_lent(slice_request *r)
 /* Only for steps whose slice lengths are too varied to stand in the descriptor. */
 static bw_status place_by_footer(slice_request *r, store *s, bw_error *error)
 {
-    const bool map = may_map(r, s);
-    store_mapping mapping = {0};
-    uint8_t *buffer = NULL;
-    BW_TRY(read_place(r, s, &r->plan.footer, map, &mapping, &buffer, error));
+    slice_read read = {0};
+    BW_TRY(prepare_read(r, s, &r->plan.footer, may_map(r, s), &read, error));
+    (void)store_run(s, &read.op);
+    BW_TRY(take_answer(r, &read, error));
     footer f;
-    bw_status status = footer_decode(
-        view_of(map ? mapping.data : buffer, (size_t)r->plan.footer.bytes), &f, error);
+    bw_status status = footer_decode(view_of(read.data, (size_t)r->plan.footer.bytes), &f, error);
     if (status == BW_OK) {
         if (f.nonce != r->plan.record.nonce)
             status = error_set(error, BW_CORRUPT, "footer: of another batch");
@@ -134,9 +153,7 @@ static bw_status place_by_footer(slice_request *r, store *s, bw_error *error)
             status = handout_place(r->handout, &f, &r->plan, error);
         footer_free(&f);
     }
-    if (map)
-        store_mapping_release(&mapping);
-    mem_free(buffer);
+    drop_read(&read);
     if (status != BW_OK) {
         object_key key;
         part_key(r, r->plan.footer.part, &key);
@@ -194,22 +211,36 @@ static void drop_frame(slice *s)
 {
     if (s->mapping.release != NULL)
         store_mapping_release(&s->mapping);
-    mem_free(s->buffer);
-    s->buffer = NULL;
+    slice_buffer_free(&s->buffer);
     s->data = NULL;
+}
+
+/* All that it has is one buffer, and that is kept for a next slice. */
+static bool keep_buffer(slice *s)
+{
+    if (s->mapping.release != NULL || s->lent != NULL)
+        return false;
+    slice_buffer *other = s->buffer.data != NULL ? &s->unpacked : &s->buffer;
+    const slice_buffer one = s->buffer.data != NULL ? s->buffer : s->unpacked;
+    return other->data == NULL && budget_keep(s->budget, one, s->reserved);
+}
+
+static bool release_later(const slice *s, const unmapper_piece *memory)
+{
+    return s->lent == NULL && s->reserved >= LATER_BYTES_MIN &&
+           unmapper_give(budget_unmapper(s->budget), memory);
 }
 
 static void slice_destroy(slice *s)
 {
     const unmapper_piece memory = {.mapping = s->mapping,
-                                   .buffer = s->buffer,
-                                   .unpacked = s->unpacked,
+                                   .buffer = s->buffer.data,
+                                   .unpacked = s->unpacked.data,
                                    .reserved = s->reserved};
-    const bool later = s->budget != NULL && s->lent == NULL && s->reserved >= LATER_BYTES_MIN &&
-                       unmapper_give(budget_unmapper(s->budget), &memory);
-    if (!later) {
+    const bool failed = s->budget == NULL;
+    if (failed || (!keep_buffer(s) && !release_later(s, &memory))) {
         unmapper_release(&memory);
-        if (s->budget != NULL)
+        if (!failed)
             budget_give(s->budget, s->reserved);
     }
     budget_unref(s->budget);
@@ -226,15 +257,21 @@ static bool is_packed_whole(const slice *s)
     return true;
 }
 
+/* What the frame takes of the budget. */
+static uint64_t frame_bytes(const slice_request *r, const slice *s)
+{
+    return r->lent != NULL ? 0 : s->buffer.data != NULL ? s->buffer.bytes : r->plan.where.bytes;
+}
+
 /* Behind the frame in a lent buffer when there is room; else in memory that is ours. */
 static uint8_t *room_to_unpack(slice_request *r, slice *s, uint64_t bytes)
 {
-    const uint64_t framed = r->plan.where.bytes, behind = align64(framed);
+    const uint64_t behind = align64(r->plan.where.bytes);
     if (r->lent != NULL && behind <= r->lent->bytes && bytes <= r->lent->bytes - behind)
         return r->lent->data + behind;
-    reserve(r, (r->lent == NULL ? framed : 0) + bytes + SLICE_SLACK_BYTES);
-    s->unpacked = mem_aligned(SLICE_ALIGNMENT, (size_t)bytes);
-    return s->unpacked;
+    reserve(r, frame_bytes(r, s) + bytes + SLICE_SLACK_BYTES);
+    s->unpacked = take_buffer(r, bytes);
+    return s->unpacked.data;
 }
 
 /* Where the plain bytes of each item are: in the frame, or unpacked from it. */
@@ -250,14 +287,14 @@ static bw_status find_plain(slice_request *r, slice *s, bw_error *error)
                              bytes);
         const view frame = view_of(s->data, (size_t)framed);
         BW_TRY(frame_unpack(frame, s->frames, s->items, plain, error));
-    } else if (r->reserved > framed + SLICE_SLACK_BYTES) { /* more was expected */
-        reserve(r, framed + SLICE_SLACK_BYTES);
+    } else if (r->reserved > frame_bytes(r, s) + SLICE_SLACK_BYTES) { /* more was expected */
+        reserve(r, frame_bytes(r, s) + SLICE_SLACK_BYTES);
     }
-    if (s->unpacked != NULL && is_packed_whole(s)) {
+    if (s->unpacked.data != NULL && is_packed_whole(s)) {
         drop_frame(s);
         if (r->lent != NULL)
             give_lent(r);
-        reserve(r, bytes + SLICE_SLACK_BYTES);
+        reserve(r, s->unpacked.bytes + SLICE_SLACK_BYTES);
     }
     for (uint32_t i = 0; i < s->items; i++)
         s->handles[i].data = s->frames[i].codec == CODEC_ZSTD ? plain + s->frames[i].unpacked_at
@@ -266,26 +303,29 @@ static bw_status find_plain(slice_request *r, slice *s, bw_error *error)
     return BW_OK;
 }
 
-bw_status slice_fetch(slice_request *r, store *s, slice **out, bw_error *error)
+bw_status slice_prepare(slice_request *r, store *s, slice_read *read, bw_error *error)
 {
+    *read = (slice_read){0};
     if (r->plan.needs_footer)
         BW_TRY(place_by_footer(r, s, error));
-    const bool map = r->lent == NULL && may_map(r, s);
-    store_mapping mapping = {0};
-    uint8_t *buffer = r->lent != NULL ? r->lent->data : NULL;
-    BW_TRY(read_place(r, s, &r->plan.where, map, &mapping, &buffer, error));
+    if (r->lent != NULL)
+        read->buffer = (slice_buffer){.data = r->lent->data, .bytes = r->lent->bytes};
+    return prepare_read(r, s, &r->plan.where, r->lent == NULL && may_map(r, s), read, error);
+}
+
+bw_status slice_finish(slice_request *r, slice_read *read, slice **out, bw_error *error)
+{
+    BW_TRY(take_answer(r, read, error));
     /* Only now: the bytes of as many items as are claimed are there. */
     slice *made = slice_new(r);
     if (made == NULL) {
-        if (map)
-            store_mapping_release(&mapping);
-        if (r->lent == NULL)
-            mem_free(buffer);
+        drop_read(read);
         return error_set(error, BW_NOMEM, "out of memory");
     }
-    made->mapping = mapping;
-    made->buffer = r->lent == NULL ? buffer : NULL;
-    made->data = map ? mapping.data : buffer;
+    made->mapping = read->mapping;
+    if (read->made)
+        made->buffer = read->buffer;
+    made->data = read->data;
     bw_status status = check_frame(r, made, error);
     if (status == BW_OK)
         status = find_plain(r, made, error);
@@ -303,6 +343,14 @@ bw_status slice_fetch(slice_request *r, store *s, slice **out, bw_error *error)
     r->lent = NULL;
     *out = made;
     return BW_OK;
+}
+
+bw_status slice_fetch(slice_request *r, store *s, slice **out, bw_error *error)
+{
+    slice_read read;
+    BW_TRY(slice_prepare(r, s, &read, error));
+    (void)store_run(s, &read.op);
+    return slice_finish(r, &read, out, error);
 }
 
 void slice_unref(slice *s)

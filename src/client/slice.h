@@ -38,10 +38,10 @@ struct slice {
     budget *budget;
     uint64_t reserved; /* bytes to give back */
     store_mapping mapping;
-    uint8_t *buffer;
-    uint8_t *unpacked;   /* of packed items, or NULL */
-    lent_buffer *lent;   /* or NULL; then mapping and buffer are none */
-    const uint8_t *data; /* the frame; NULL when all of it was unpacked */
+    slice_buffer buffer;
+    slice_buffer unpacked; /* of packed items, or none */
+    lent_buffer *lent;     /* or NULL; then mapping and buffer are none */
+    const uint8_t *data;   /* the frame; NULL when all of it was unpacked */
     uint64_t step, nonce, tag, tokens;
     uint32_t d, c;
     uint32_t items;
@@ -62,6 +62,15 @@ typedef struct slice_request {
     bool map;          /* by mapping where the store can */
 } slice_request;
 
+/** The one request that reads a slice. */
+typedef struct slice_read {
+    store_op op;
+    slice_buffer buffer; /* where to; none when it is mapped */
+    bool made;           /* the buffer is ours; else it is lent */
+    store_mapping mapping;
+    const uint8_t *data;
+} slice_read;
+
 /** What to reserve for it: exact, or the mean of the step's slices while a footer has to tell. */
 uint64_t slice_estimate(const genesis *g, const fetch_plan *plan);
 /**
@@ -71,6 +80,12 @@ uint64_t slice_estimate(const genesis *g, const fetch_plan *plan);
  * and slice in the error) are no verdict yet; else what the store says.
  */
 bw_status slice_fetch(slice_request *r, store *s, slice **out, bw_error *error);
+/** The same in two halves, for many at once: on BW_OK `read->op` is to be submitted, and
+ * slice_finish to be called when it is over. With nothing in flight on `s` when the footer must
+ * tell the place.
+ */
+bw_status slice_prepare(slice_request *r, store *s, slice_read *read, bw_error *error);
+bw_status slice_finish(slice_request *r, slice_read *read, slice **out, bw_error *error);
 void slice_unref(slice *s);
 /** Item `index`, holding the slice; release with bw_item_release. */
 bw_item *slice_item(slice *s, uint32_t index);

@@ -59,6 +59,17 @@ bool store_stopped(const store *s)
     return s->stop != NULL && atomic_load(s->stop) != 0;
 }
 
+size_t store_await(store *s, store_op **done, size_t max)
+{
+    for (;;) {
+        const size_t count = store_poll(s, done, max, s->stop != NULL ? STOP_LOOK_NS : TIME_NEVER);
+        if (count > 0)
+            return count;
+        if (store_stopped(s))
+            store_cancel(s);
+    }
+}
+
 store_outcome store_run(store *s, store_op *op)
 {
     if (store_stopped(s)) {
@@ -67,11 +78,8 @@ store_outcome store_run(store *s, store_op *op)
     }
     store_submit(s, op);
     store_op *done[1] = {NULL};
-    while (store_poll(s, done, 1, s->stop != NULL ? STOP_LOOK_NS : TIME_NEVER) == 0 ||
-           done[0] != op) {
-        if (store_stopped(s))
-            store_cancel(s);
-    }
+    while (store_await(s, done, 1) == 0 || done[0] != op)
+        continue;
     return op->outcome;
 }
 

@@ -199,6 +199,10 @@ bool store_failing(store *s, bw_error *why);
  * that is not begun because the handle was stopped is FATAL BW_INTERRUPTED. */
 store_outcome store_run(store *s, store_op *op);
 
+/** Polls until at least one operation is done; what is in flight ends when the handle is stopped.
+ */
+size_t store_await(store *s, store_op **done, size_t max);
+
 /** Zeroes an operation for reuse and sets kind and key. */
 void store_op_init(store_op *op, store_op_kind kind, const char *key);
 /** Releases results (out, list, mapping). */

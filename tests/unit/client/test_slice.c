@@ -147,7 +147,7 @@ static void test_from_plan_to_items(void **state)
         assert_int_equal(budget_used(sc.budget), reserved);
         assert_true(s->step == 0 && s->d == 1 && s->c == 0 && s->tag == 7);
         assert_int_equal(s->nonce, sc.entry.descriptor.record.nonce);
-        assert_true((s->buffer == NULL) == (map == 1));
+        assert_true((s->buffer.data == NULL) == (map == 1));
         check_items(s, 21);
         slice_unref(s);
         scene_close(&sc);
@@ -201,7 +201,7 @@ static void test_packed(void **state)
             assert_int_equal(s->frames[1].codec, CODEC_NONE);
             /* The frame is kept only for what is not packed. */
             assert_true((s->data != NULL) == (d == 0));
-            assert_true((s->buffer != NULL) == (d == 0 && map == 0));
+            assert_true((s->buffer.data != NULL) == (d == 0 && map == 0));
             const uint64_t unpacked = d == 0 ? align64(9000) + 5000 : align64(5000) + 9000;
             assert_int_equal(s->reserved, unpacked + (d == 0 ? framed : 0) + SLICE_SLACK_BYTES);
             assert_int_equal(budget_used(sc.budget), s->reserved);
@@ -384,7 +384,7 @@ static void test_into_a_lent_buffer(void **state)
         lending *ring = lend(&sc, align64(framed) + 64, &memory);
         stand_expect(&sc.s, fetch_slice(&sc, &s), BW_OK);
         assert_ptr_equal(s->data, memory);
-        assert_true(s->buffer == NULL && s->mapping.release == NULL);
+        assert_true(s->buffer.data == NULL && s->mapping.release == NULL);
         check_items(s, 21);
         assert_ptr_equal(item_lent(&s->handles[0]), s->lent);
         assert_int_equal(s->lent->token, 9);
