@@ -25,7 +25,8 @@ from processes import end_at_term
 
 PACKAGES = {"mosaicml-streaming": "mosaicml-streaming", "litdata": "litdata", "StatefulDataLoader": "torchdata",
             "batchweave": "batchweave"}
-TIMEOUT_S = 540.0
+# A rank that takes longer to tell its next line hangs: what it takes with imports is some 20 s here.
+TIMEOUT_S = 120.0
 
 
 def free_port() -> int:

@@ -356,5 +356,5 @@ int main(void)
         cmocka_unit_test(closed_before_it_begins),
         cmocka_unit_test(closed_while_it_reads),
     };
-    return cmocka_run_group_tests_name("group", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("grouped", tests, NULL, NULL);
 }
