@@ -6,9 +6,10 @@
     run.py BUILD [--seconds N] [--least N] [--jobs N] [--only TARGET] [--keep FOLDER] [-o json]
 
 Each target starts from a copy of its corpus in tests/fuzz/corpus. `--least`: executions over all;
-on a slow machine further, shorter rounds are run until they are reached. `--keep`: the corpora as they grew go to FOLDER/TARGET (and are taken up from
-there); tests/fuzz/merge.py makes them small. An input that breaks a promise is left in
-BUILD/fuzz-findings. Ends with a line `N passed, N failed`, a test being a target.
+on a slow machine further, shorter rounds are run until they are reached. `--keep`: the corpora as
+they grew go to FOLDER/TARGET (and are taken up from there); tests/fuzz/merge.py makes them small.
+An input that breaks a promise is left in BUILD/fuzz-findings. Ends with a line `N passed, N failed`,
+a test being a target.
 """
 
 import argparse
