@@ -18,7 +18,6 @@ typedef struct job_list {
 } job_list;
 
 struct executor {
-    uint32_t threads; /* that are always there */
     lock lock;
     condition work;
     struct {
@@ -123,7 +122,7 @@ bw_status executor_new(uint32_t threads, executor **out)
     executor *e = mem_zalloc(sizeof *e);
     if (e == NULL)
         return BW_NOMEM;
-    e->threads = e->locked.threads_max = threads;
+    e->locked.threads_max = threads;
     list_init(&e->locked.ready);
     list_init(&e->locked.delayed);
     if (lock_init(&e->lock) != BW_OK) {
@@ -170,9 +169,7 @@ static bool start_one_locked(executor *e)
 bw_status executor_start(executor *e)
 {
     lock_acquire(&e->lock);
-    while (e->locked.started < e->threads && start_one_locked(e))
-        continue;
-    const bool running = e->locked.started > 0;
+    const bool running = e->locked.started > 0 || start_one_locked(e);
     lock_release(&e->lock);
     return running ? BW_OK : BW_NOMEM;
 }

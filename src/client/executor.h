@@ -26,13 +26,14 @@ typedef struct job {
     int64_t due_ns;
 } job;
 
+/** Of up to so many threads. */
 bw_status executor_new(uint32_t threads, executor **out);
 /** No job may be queued. NULL is fine. */
 void executor_free(executor *e);
-/** Starts the threads unless they run. BW_NOMEM when not even one can be started. Before the first
- * submit. */
+/** Starts a thread unless one runs; BW_NOMEM when it cannot. Before the first submit. More are
+ * started as jobs find none idle. */
 bw_status executor_start(executor *e);
-/** From now on, a job that finds all threads busy gets one more, up to EXECUTOR_THREADS_MAX. */
+/** From now on up to EXECUTOR_THREADS_MAX. */
 void executor_widen(executor *e);
 
 void executor_submit(executor *e, job *j);
