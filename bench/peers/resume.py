@@ -8,6 +8,7 @@
 An undisturbed job reads the same steps first (once a folder). Then one is killed two steps behind its save.
 """
 
+import contextlib
 import importlib.metadata
 import json
 import os
@@ -48,7 +49,8 @@ class Rank:
         self.failure: list[str] = []
         self.process = subprocess.Popen(
             [sys.executable, os.path.join(sys.path[0], "resume_rank.py"), json.dumps(told)],
-            env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            start_new_session=True)
         self._threads = [threading.Thread(target=work, daemon=True) for work in (self._listen, self._complaints)]
         for thread in self._threads:
             thread.start()
@@ -77,7 +79,10 @@ class Rank:
         raise RuntimeError(f"a rank has told nothing wanted in {TIMEOUT_S:.0f} s")
 
     def kill(self) -> None:
-        self.process.send_signal(signal.SIGKILL)
+        """With all that it started, as a machine's end does: a worker of a DataLoader whose parent is gone may wait
+        for ever to hand over what it has made, and hold our end of the pipe open."""
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
         for thread in self._threads:
             thread.join()
@@ -152,6 +157,7 @@ def measure(settings: side.Settings) -> dict[str, Any]:
         lines = [line for rank in resumed for line in rank.lines if "step" in line]
     except RuntimeError as error:
         refused = str(error)
+    finally:
         for rank in resumed:
             rank.kill()
     figures: dict[str, float] = {"state_bytes": float(os.path.getsize(saves[0]))}
