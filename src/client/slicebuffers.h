@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * slice_buffers: memory of slices that nobody holds, kept for the next ones: fresh memory costs a
- * fault a page, a quarter of all that reading a slice over a network costs the processor.
+ * fault a page.
  *
  * What is kept is not reserved: it is no more than the byte budget has left, and whoever needs
  * fresh memory frees what is beyond that first. Any thread.
