@@ -29,6 +29,10 @@ TAIL = {"what": "1 % of reads ten times as slow"}
 LATENCY = {"get": {"p50_ms": 20, "sigma": 0.15}}
 LATENCY_GRID, LATENCY_QUICK = (32, 100, 96), (8, 20, 32)
 TWO_TOPICS = "kafka, two topics"
+CROWDED = (
+    "128 clients and their server share two cores, and the processor is what both sides run out of (see its time a "
+    "useful GB): ours grows with the ranks, librdkafka's hardly. A rank's threads wake each other for each group of "
+    "slices; that this is all of it is a guess.")
 
 
 def point(ranks: int, slice_kb: int, what: str = "loopback") -> dict[str, Any]:
@@ -187,7 +191,8 @@ EXPERIMENT = Experiment(
               carriers.asked(carriers.value, "amplification", OURS, COUNTED), "<=", 1.005,
               counted=True)]
     + [Bar(f"useful MB/s a rank over sliced Kafka, {ranks} ranks, {slice_kb} KB",
-           carriers.asked(carriers.ratio, "mb_per_s_per_rank", OURS, SLICED, point(ranks, slice_kb)), ">=", 1.0)
+           carriers.asked(carriers.ratio, "mb_per_s_per_rank", OURS, SLICED, point(ranks, slice_kb)), ">=", 1.0,
+           evidence=CROWDED if ranks == 128 else "")
        for ranks, slice_kb, _, _ in GRID]
     + [Bar("P99 of a step with 1 % of reads slow over without",
            carriers.asked(carriers.value, "step_slow_p99_ms.over", OURS, TAIL), "<=", 1.2, modelled=True)],
