@@ -116,7 +116,7 @@ EXPERIMENT = Experiment(
     name="resume",
     question="How soon does a killed job have its next batch, and is it the one that it would have had?",
     paper="",
-    budget=Budget(quick_s=25, full_s=600),
+    budget=Budget(quick_s=25, full_s=960),
     needs=frozenset({"release", "package", "peers"}),
     cells=cells,
     figures=[

@@ -53,7 +53,7 @@ EXPERIMENT = Experiment(
     name="latency",
     question="How long do a conditional write and a commit take on an object store, alone and under sustained load?",
     paper="",
-    budget=Budget(quick_s=15, full_s=480),
+    budget=Budget(quick_s=15, full_s=120),
     cells=cells,
     figures=[Figure(f"{what}.{load}.{share}", "ms", f"{WHAT[what]}, {words}, {share}")
              for what in WHAT for load, words in LOADS.items() for share in SHARES],
