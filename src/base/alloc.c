@@ -5,10 +5,6 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-
-#define HUGE_PAGE_BYTES ((size_t)2 << 20)
-#define BULK_ALIGNMENT 64u
 
 /* Zero bytes are asked for as one: NULL always and only means out of memory. */
 static size_t at_least_one(size_t bytes)
@@ -60,16 +56,6 @@ void *mem_aligned(size_t alignment, size_t bytes)
     void *memory = NULL;
     if (bytes > PTRDIFF_MAX || posix_memalign(&memory, alignment, at_least_one(bytes)) != 0)
         return NULL;
-    return memory;
-}
-
-void *mem_bulk(size_t bytes)
-{
-    if (bytes < 2 * HUGE_PAGE_BYTES)
-        return mem_aligned(BULK_ALIGNMENT, bytes);
-    void *memory = mem_aligned(HUGE_PAGE_BYTES, bytes);
-    if (memory != NULL) /* whole ones only, or the rest would be used up as well */
-        (void)madvise(memory, bytes & ~(HUGE_PAGE_BYTES - 1), MADV_HUGEPAGE);
     return memory;
 }
 

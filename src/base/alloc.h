@@ -18,9 +18,6 @@ void *mem_realloc(void *memory, size_t bytes);
  * overflowing. */
 int mem_grow(void **array, size_t *capacity, size_t need, size_t size);
 void *mem_aligned(size_t alignment, size_t bytes);
-/** 64-aligned. Megabytes are had in huge pages where the system gives them to those who ask: a
- * fault for each of five hundred pages then is one. */
-void *mem_bulk(size_t bytes);
 char *mem_strdup(const char *text);
 void *mem_dup(const void *bytes, size_t size);
 void mem_free(void *memory);

@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "base/thread.h"
 
+#define ALIGNMENT 64u
 /* The C library has small ones at hand by itself. */
 #define KEPT_BYTES_MIN (32u << 10)
 /* Of what is kept, how many are looked at for one that fits. */
@@ -96,7 +97,7 @@ slice_buffer slice_buffers_take(slice_buffers *b, uint64_t bytes, uint64_t kept_
     free_list(shed);
     if (k != NULL)
         return (slice_buffer){.data = (uint8_t *)k, .bytes = k->bytes};
-    return (slice_buffer){.data = mem_bulk((size_t)bytes), .bytes = bytes};
+    return (slice_buffer){.data = mem_aligned(ALIGNMENT, (size_t)bytes), .bytes = bytes};
 }
 
 bool slice_buffers_keep(slice_buffers *b, slice_buffer one, uint64_t kept_max)

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The BatchWeave authors
 // SPDX-License-Identifier: Apache-2.0
 /* Small slices behind a network: one job reads many, each for itself. Jobs are seen at
- * executor_submit, memory runs out at mem_bulk, both through --wrap. */
+ * executor_submit, memory runs out at mem_aligned, both through --wrap. */
 #include "stand.h"
 
 #include "base/alloc.h"
@@ -24,8 +24,8 @@ static char large[LARGE + 1];
 
 void __real_executor_submit(executor *e, job *j);
 void __wrap_executor_submit(executor *e, job *j);
-void *__real_mem_bulk(size_t bytes);
-void *__wrap_mem_bulk(size_t bytes);
+void *__real_mem_aligned(size_t alignment, size_t bytes);
+void *__wrap_mem_aligned(size_t alignment, size_t bytes);
 
 void __wrap_executor_submit(executor *e, job *j)
 {
@@ -33,10 +33,10 @@ void __wrap_executor_submit(executor *e, job *j)
     __real_executor_submit(e, j);
 }
 
-void *__wrap_mem_bulk(size_t bytes)
+void *__wrap_mem_aligned(size_t alignment, size_t bytes)
 {
     atomic_fetch_add(&buffers_made, 1u);
-    return atomic_fetch_sub(&exhausted, 1) > 0 ? NULL : __real_mem_bulk(bytes);
+    return atomic_fetch_sub(&exhausted, 1) > 0 ? NULL : __real_mem_aligned(alignment, bytes);
 }
 
 /* ---- a store that is far away: it maps nothing, and answers reads when it is allowed to ---- */
